@@ -1,0 +1,41 @@
+"""Configuration: typed settings, composed by Hydra from `conf/` and overrides, checked before anything starts."""
+
+from __future__ import annotations
+
+from autosft.config.compose import conf_dir, config_from_json, load_config, presets
+from autosft.config.frozen import campaign_settings, changed_settings, frozen_settings, settings_fingerprint
+from autosft.config.schema import (
+    CampaignSettings,
+    ComponentSettings,
+    Config,
+    ExecutorSettings,
+    HoldoutSettings,
+    LabSettings,
+    ModelSettings,
+    PolicySettings,
+    PoolSettings,
+    SpendSettings,
+    SuiteSettings,
+)
+
+__all__ = [
+    "CampaignSettings",
+    "ComponentSettings",
+    "Config",
+    "ExecutorSettings",
+    "HoldoutSettings",
+    "LabSettings",
+    "ModelSettings",
+    "PolicySettings",
+    "PoolSettings",
+    "SpendSettings",
+    "SuiteSettings",
+    "campaign_settings",
+    "changed_settings",
+    "conf_dir",
+    "config_from_json",
+    "frozen_settings",
+    "load_config",
+    "presets",
+    "settings_fingerprint",
+]

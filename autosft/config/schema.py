@@ -1,0 +1,244 @@
+"""What can be set: one frozen dataclass a group. The values live in `conf/`; nothing else holds a default twice.
+
+Every field's type is checked on load, every number against `BOUNDS`. Words and units are DESIGN's: tokens,
+fractions, seconds, dollars.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from autosft.types import GenerateSettings, TrainSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSettings:
+    """Goal and length of a campaign.
+
+    Attributes:
+        name: Campaign name; the default folder is `runs/<name>`.
+        out: Campaign folder, or None for `runs/<name>`.
+        rounds: Rounds after round 0 (the untouched pool).
+        seeds: Training seeds; every round trains once a seed.
+        budget_tokens: Training tokens of a run, or None for `epochs` times the initial pool's tokens.
+        epochs: Passes over the initial pool that fix the budget when `budget_tokens` is None.
+        max_passes: A build that would pass over its rows more often is refused (I2).
+        guard_margin: A guard suite's score may fall by at most this much, in [0, 1] (I13).
+        alpha: Chance of a false claim over the whole campaign (I12).
+        claim_seeds: Fresh training seeds that re-measure an incumbent before it is claimed; 0 claims nothing.
+        patience: Stop after this many rounds without a new incumbent, or None to run all rounds.
+        target_score: Stop once the incumbent reaches this score, or None.
+    """
+
+    name: str
+    out: str | None
+    rounds: int
+    seeds: tuple[int, ...]
+    budget_tokens: int | None
+    epochs: float
+    max_passes: float
+    guard_margin: float
+    alpha: float
+    claim_seeds: int
+    patience: int | None
+    target_score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The base that every round trains from: `path` is a Hugging Face folder, None the lab's base."""
+
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """The training rows.
+
+    Attributes:
+        path: A file or folder of rows, or None for the lab's generated pool.
+        bad_rows: What to do with a row that cannot be read: stop, or skip it and count it.
+        order: Order of rows without an order key; `auto` in `conf/` becomes `file` for the lab's pool and
+            `shuffle` for any other, so a loaded configuration never holds `auto`.
+    """
+
+    path: str | None
+    bad_rows: Literal["refuse", "skip"]
+    order: Literal["file", "shuffle"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabSettings:
+    """The embedded lab: `rows` in its pool, `seed` of the planted defects, `prompts_per_leaf` in its suite."""
+
+    rows: int
+    seed: int
+    prompts_per_leaf: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSettings:
+    """How training jobs run on this machine; never changes a result.
+
+    Attributes:
+        slots: Workers side by side, or None for what the cores allow.
+        threads_per_worker: Compute threads of a worker.
+        retries: Extra attempts after a killed or failed worker.
+    """
+
+    slots: int | None
+    threads_per_worker: int
+    retries: int
+
+    def worker_slots(self, jobs: int) -> int:
+        """Return how many of `jobs` workers run side by side: `slots`, or usable cores over threads; at least 1."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(1, min(jobs, self.slots or cores // self.threads_per_worker))
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSettings:
+    """Evaluation suites.
+
+    Attributes:
+        names: Primary suites; their leaves make the campaign's score.
+        path: JSONL file of evaluation items, for the suite `jsonl`.
+        guard: Suites that are watched, not targeted.
+    """
+
+    names: tuple[str, ...]
+    path: str | None
+    guard: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Who plays the agents' roles: `name` of a policy, and the `seed` of a policy that draws at random."""
+
+    name: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSettings:
+    """The parts of the additive ablation; `base` is always on."""
+
+    base: bool
+    executor: bool
+    analysis: bool
+    synthesis: bool
+    revision: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutSettings:
+    """Held-out suites: whether one is sealed and scored at the end, and the seed that draws it (None: drawn anew)."""
+
+    enabled: bool
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpendSettings:
+    """Caps of a campaign (I9); None means no cap. Dollars, LLM tokens, device-hours, seconds of wall time."""
+
+    usd: float | None
+    llm_tokens: int | None
+    device_hours: float | None
+    wall_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a campaign is started with."""
+
+    campaign: CampaignSettings
+    model: ModelSettings
+    pool: PoolSettings
+    lab: LabSettings
+    trainer: TrainSettings
+    generate: GenerateSettings
+    executor: ExecutorSettings
+    suite: SuiteSettings
+    policy: PolicySettings
+    components: ComponentSettings
+    holdout: HoldoutSettings
+    spend: SpendSettings
+    programs: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data; `config_from_json` reads it back."""
+        plain = asdict(self)
+        return {key: _lists(value) for key, value in plain.items()}
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Allowed numbers: `low <= x <= high`; `above` means `low < x`."""
+
+    low: float
+    high: float = float("inf")
+    above: bool = False
+
+    def allows(self, number: float) -> bool:
+        """Say whether a number is inside (NaN never is)."""
+        return (number > self.low if self.above else number >= self.low) and number <= self.high
+
+    def __str__(self) -> str:
+        low = f"{'more than' if self.above else 'at least'} {self.low:.12g}"
+        return low if self.high == float("inf") else f"{low} and at most {self.high:.12g}"
+
+
+_SEED = Bounds(0, 2**31 - 1)
+_POSITIVE = Bounds(0, 1e12, above=True)
+_COUNT = Bounds(1, 10**12)
+_FRACTION = Bounds(0, 1)
+
+BOUNDS: dict[str, Bounds] = {
+    "campaign.rounds": Bounds(0, 10_000),
+    "campaign.seeds": _SEED,
+    "campaign.budget_tokens": _COUNT,
+    "campaign.epochs": Bounds(0, 1000, above=True),
+    "campaign.max_passes": Bounds(1, 10_000),
+    "campaign.guard_margin": _FRACTION,
+    "campaign.alpha": Bounds(0, 0.5, above=True),
+    "campaign.claim_seeds": Bounds(0, 100),
+    "campaign.patience": Bounds(1, 10_000),
+    "campaign.target_score": _FRACTION,
+    "lab.rows": Bounds(100, 264_000),
+    "lab.seed": _SEED,
+    "lab.prompts_per_leaf": Bounds(2, 10_000),
+    "trainer.lr": Bounds(0, 1, above=True),
+    "trainer.min_lr": _FRACTION,
+    "trainer.warmup_frac": _FRACTION,
+    "trainer.weight_decay": Bounds(0, 10),
+    "trainer.beta1": Bounds(0, 0.999999),
+    "trainer.beta2": Bounds(0, 0.999999),
+    "trainer.clip_norm": _POSITIVE,
+    "trainer.batch_tokens": _COUNT,
+    "trainer.sequence_tokens": Bounds(8, 1_048_576),
+    "trainer.log_every_steps": _COUNT,
+    "trainer.timeout_s": _POSITIVE,
+    "generate.max_new_tokens": Bounds(1, 1_048_576),
+    "generate.batch_size": Bounds(1, 100_000),
+    "generate.temperature": Bounds(0, 10),
+    "generate.samples_per_item": Bounds(1, 1000),
+    "executor.slots": Bounds(1, 4096),
+    "executor.threads_per_worker": Bounds(1, 4096),
+    "executor.retries": Bounds(0, 100),
+    "policy.seed": _SEED,
+    "holdout.seed": _SEED,
+    "spend.usd": Bounds(0),
+    "spend.llm_tokens": Bounds(0),
+    "spend.device_hours": Bounds(0),
+    "spend.wall_s": Bounds(0),
+}
