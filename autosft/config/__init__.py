@@ -1,4 +1,4 @@
-"""Configuration: typed settings, composed by Hydra from `conf/` and overrides, checked before anything starts."""
+"""Configuration: typed settings, composed by Hydra from `conf/` and overrides, checked before use."""
 
 from __future__ import annotations
 

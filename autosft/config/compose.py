@@ -1,8 +1,8 @@
 """Hydra at the front: `conf/` plus overrides -> `Config`.
 
 Overrides are checked against the schema before Hydra sees them, so that people read about their key instead
-of Hydra's parser: text is quoted for Hydra's grammar (paths may hold spaces, `=` or parentheses), a list may be
-written as `a,b`, and `model=PATH` is short for `model.path=PATH`.
+of Hydra's parser: text is quoted for Hydra's grammar (paths may hold spaces, `=` or parentheses), a list may
+be written as `a,b`, and `model=PATH` is short for `model.path=PATH`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def load_config(overrides: Sequence[str] = ()) -> Config:
     """Compose the settings files and overrides into a typed, checked configuration.
 
     Args:
-        overrides: `key=value` with a dotted key (`trainer.lr=1e-3`), or `group=preset` (`components=base`), or
-            `model=PATH`, `pool=PATH`, `suite=PATH`. Later ones win.
+        overrides: `key=value` with a dotted key (`trainer.lr=1e-3`), or `group=preset` (`components=base`),
+            or `model=PATH`, `pool=PATH`, `suite=PATH`. Later ones win.
 
     Returns:
         The configuration; given paths exist and are absolute.

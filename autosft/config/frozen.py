@@ -28,14 +28,14 @@ FROZEN_GROUPS = ("campaign", "trainer", "generate", "suite", "lab")
 
 
 def frozen_settings(config: Config) -> dict[str, Any]:
-    """Return what I3 and I13 freeze: dotted key -> value, for training, generation, suites, scoring and claims."""
+    """Return what I3 and I13 freeze, dotted key -> value: training, generation, suites, scoring, claims."""
     return {
         key: value for key, value in campaign_settings(config).items() if key.split(".")[0] in FROZEN_GROUPS
     }
 
 
 def campaign_settings(config: Config) -> dict[str, Any]:
-    """Return every setting that decides a campaign's results: `frozen_settings` plus policy, components and the like."""
+    """Return every setting that decides a campaign's results: `frozen_settings`, policy and more."""
     flat = flatten(config.to_json())
     left_out = OPERATIONAL | PATHS
     return {
@@ -51,7 +51,7 @@ def settings_fingerprint(settings: Mapping[str, Any]) -> str:
 
 
 def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Say what differs between two flattened settings, one line a key: `trainer.lr was 0.002, is now 0.001`."""
+    """Say what differs between flattened settings, a line a key: `trainer.lr was 0.002, is now 0.001`."""
     missing = object()
     lines = []
     for key in sorted({*before, *after}):

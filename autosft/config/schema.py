@@ -1,4 +1,4 @@
-"""What can be set: one frozen dataclass a group. The values live in `conf/`; nothing else holds a default twice.
+"""What can be set: one frozen dataclass a group. The values live in `conf/`.
 
 Every field's type is checked on load, every number against `BOUNDS`. Words and units are DESIGN's: tokens,
 fractions, seconds, dollars.
@@ -72,7 +72,7 @@ class PoolSettings:
 
 @dataclass(frozen=True, slots=True)
 class LabSettings:
-    """The embedded lab: `rows` in its pool, `seed` of the planted defects, `prompts_per_leaf` in its suite."""
+    """The embedded lab: `rows` in its pool, `seed` of its defects, `prompts_per_leaf` of its suite."""
 
     rows: int
     seed: int
@@ -94,7 +94,7 @@ class ExecutorSettings:
     retries: int
 
     def worker_slots(self, jobs: int) -> int:
-        """Return how many of `jobs` workers run side by side: `slots`, or usable cores over threads; at least 1."""
+        """Return how many of `jobs` workers run side by side: `slots`, or usable cores over threads."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return max(1, min(jobs, self.slots or cores // self.threads_per_worker))
 
@@ -135,7 +135,7 @@ class ComponentSettings:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutSettings:
-    """Held-out suites: whether one is sealed and scored at the end, and the seed that draws it (None: drawn anew)."""
+    """Held-out suites: whether one is sealed and scored at the end; the seed that draws it, or None."""
 
     enabled: bool
     seed: int | None

@@ -103,7 +103,7 @@ def read_settings(cls: type[T], data: Any, prefix: str = "") -> T:
         raise ConfigError(
             f"expected a group of settings, got {_shown(data)}", where=prefix.rstrip(".") or "settings"
         )
-    wanted = field_types(cls)
+    wanted = field_types(typing.cast(type, cls))
     for key in data:
         if key not in wanted:
             raise unknown_key(f"{prefix}{key}")
