@@ -29,13 +29,17 @@ def load_suite(name: str, **settings: Any) -> Suite:
     if name not in SUITES:
         near = difflib.get_close_matches(str(name), SUITES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known suites: {', '.join(SUITES)}"
-        raise SuiteError(f"no suite named {name!r}", hint=f"{hint}; a JSONL file of your own loads as 'jsonl'")
+        raise SuiteError(
+            f"no suite named {name!r}", hint=f"{hint}; a JSONL file of your own loads as 'jsonl'"
+        )
     load = importlib.import_module(SUITES[name]).load
     try:
         inspect.signature(load).bind(**settings)
     except TypeError as error:
         known = ", ".join(inspect.signature(load).parameters)
-        raise SuiteError(f"settings do not fit: {error}", where=f"suite {name}", hint=f"takes: {known}") from None
+        raise SuiteError(
+            f"settings do not fit: {error}", where=f"suite {name}", hint=f"takes: {known}"
+        ) from None
     suite = load(**settings)
     assert isinstance(suite, Suite)
     return suite

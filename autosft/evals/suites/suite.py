@@ -36,7 +36,9 @@ class Suite:
             raise SuiteError("the suite holds no item", where=f"suite {self.name}")
         twice = [key for key, n in Counter(item.id for item in self.items).items() if n > 1]
         if twice:
-            raise SuiteError(f"{len(twice)} item ids occur more than once, first {twice[0]!r}", where=f"suite {self.name}")
+            raise SuiteError(
+                f"{len(twice)} item ids occur more than once, first {twice[0]!r}", where=f"suite {self.name}"
+            )
 
     def __len__(self) -> int:
         return len(self.items)
@@ -53,13 +55,15 @@ class Suite:
 
     def reference_texts(self) -> tuple[str, ...]:
         """Return every text that training data must not hold: all prompt turns, then reference answers."""
-        prompts = [message.content for item in self.items for message in item.messages if message.role != "system"]
+        prompts = [
+            message.content for item in self.items for message in item.messages if message.role != "system"
+        ]
         answers = [item.reference for item in self.items if item.reference]
         return tuple(dict.fromkeys(text for text in prompts + answers if text.strip()))
 
 
 def write_items(items: Iterable[EvalItem], path: Path) -> None:
-    """Write items as JSONL, one a line; `read_items` reads back equal items. The file appears whole or not at all."""
+    """Write items as JSONL, one a line, as `read_items` reads them. The file appears whole or not at all."""
     lines = [orjson.dumps(asdict(item), option=orjson.OPT_SORT_KEYS) for item in items]
     write_atomic(Path(path), b"".join(line + b"\n" for line in lines))
 
@@ -87,7 +91,7 @@ def read_items(path: Path) -> tuple[EvalItem, ...]:
 
 
 def item_from_json(data: Mapping[str, Any]) -> EvalItem:
-    """Read an item from the JSON of `dataclasses.asdict`; KeyError, TypeError or ValueError where it is not one."""
+    """Read an item from the JSON of `dataclasses.asdict`; KeyError, TypeError, ValueError if it is none."""
     return EvalItem(
         id=str(data["id"]),
         suite=str(data["suite"]),

@@ -1,0 +1,1 @@
+"""Correct final answers."""

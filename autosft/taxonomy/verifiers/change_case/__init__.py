@@ -1,0 +1,1 @@
+"""Letter case, as IFEval checks it."""

@@ -1,0 +1,1 @@
+"""Responses made of parts, as IFEval checks them."""

@@ -1,0 +1,1 @@
+"""Content a program can find, as IFEval checks it."""

@@ -1,0 +1,1 @@
+"""Formats a program can find, as IFEval checks them."""

@@ -1,0 +1,1 @@
+"""Words and letters, as IFEval checks them."""

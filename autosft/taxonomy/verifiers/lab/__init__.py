@@ -1,0 +1,1 @@
+"""Requirements of the embedded lab that IFEval does not have."""

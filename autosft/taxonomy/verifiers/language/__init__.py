@@ -1,0 +1,1 @@
+"""Language of the response, as IFEval checks it."""

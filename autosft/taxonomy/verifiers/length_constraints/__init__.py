@@ -1,0 +1,1 @@
+"""Lengths, as IFEval checks them."""

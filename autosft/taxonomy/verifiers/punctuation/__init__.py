@@ -1,0 +1,1 @@
+"""Punctuation, as IFEval checks it."""

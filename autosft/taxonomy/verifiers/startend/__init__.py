@@ -1,0 +1,1 @@
+"""How a response begins and ends, as IFEval checks it."""
