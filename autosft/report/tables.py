@@ -1,0 +1,178 @@
+"""Tables over the views of a campaign; they read dictionaries and know nothing of files.
+
+Every text may come from a pool or a model: it is cleaned, and printed as text, never as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from autosft.report.text import clean, count, score
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+View = Mapping[str, Any]
+
+
+def make_console(stream: TextIO | None = None) -> Console:
+    """Return a console: colours on a terminal only, 80 columns when piped unless COLUMNS says otherwise."""
+    from rich.console import Console
+
+    return Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def print_json(data: Any, stream: TextIO | None = None) -> None:
+    """Print data as ASCII JSON, so that no text in it can steer a terminal; NaN becomes null."""
+    import orjson
+
+    plain = orjson.loads(orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS))
+    out = stream or sys.stdout
+    out.write(json.dumps(plain, indent=2) + "\n")
+
+
+def show_status(console: Console, status: View) -> None:
+    """Print a campaign's state, one line a key; nested values on one line."""
+    table = _table()
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for key, value in status.items():
+        table.add_row(_text(str(key).replace("_", " ")), _text(_words(value)))
+    console.print(table)
+
+
+def show_rounds(console: Console, rounds: Sequence[View]) -> None:
+    """Print one line a round: score with its interval, what was done, and what was decided."""
+    if not rounds:
+        console.print("No finished round yet.")
+        return
+    table = _table("round", "score", "interval", "seeds", "tokens", "actions", "verdict")
+    for column in (1, 3, 4):
+        table.columns[column].justify = "right"
+    for row in rounds:
+        marks = ("*" if _holds(row, "incumbent") else "") + ("!" if _holds(row, "claimed_best") else "")
+        table.add_row(
+            _text(f"{row.get('round', '-')} {marks}".strip()),
+            _text(score(row.get("score"))),
+            _text(_interval(row)),
+            _text(count(row.get("n_seeds"))),
+            _text(count(row.get("train_tokens"))),
+            _text(_families(row.get("families"))),
+            _text(row.get("verdict") or "-"),
+        )
+    console.print(table)
+    console.print("* incumbent   ! claimed best", style="dim")
+
+
+def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
+    """Print one line a leaf: score, change against the best round, and supply in the pool."""
+    if not leaves:
+        console.print("No leaf has been scored yet.")
+        return
+    table = _table("leaf", "score", "interval", "n", "vs best", "rows", "tokens", "targeted")
+    for column in (1, 3, 4, 5, 6):
+        table.columns[column].justify = "right"
+    for row in sorted(leaves, key=lambda row: str(row.get("path", ""))):
+        table.add_row(
+            _text(row.get("path") or row.get("leaf") or "-"),
+            _text(score(row.get("score"))),
+            _text(_interval(row)),
+            _text(count(row.get("n"))),
+            _text(score(row.get("delta_best"), signed=True)),
+            _text(count(row.get("supply_rows"))),
+            _text(count(row.get("supply_tokens"))),
+            _text(_words(row.get("targeted_rounds"))),
+        )
+    console.print(table)
+
+
+def show_actions(console: Console, actions: Sequence[View]) -> None:
+    """Print one line an action: what it did to the pool, counted from its diff."""
+    if not actions:
+        console.print("No action has been applied yet.")
+        return
+    table = _table("round", "action", "effect", "added", "removed", "changed", "tokens", "new best")
+    for column in (3, 4, 5, 6):
+        table.columns[column].justify = "right"
+    for row in actions:
+        table.add_row(
+            _text(row.get("round", "-")),
+            _text(row.get("kind", "-")),
+            _text(row.get("family") or "none"),
+            _text(count(row.get("rows_added"))),
+            _text(count(row.get("rows_removed"))),
+            _text(count(row.get("rows_changed"))),
+            _text(count(row.get("tokens_delta"), signed=True)),
+            _text("yes" if row.get("set_new_best") else "no"),
+        )
+    console.print(table)
+
+
+def show_catalogue(console: Console, actions: Sequence[View]) -> None:
+    """Print the catalogue: each action's kind, what it does and its parameters."""
+    for row in actions:
+        console.print(_text(row.get("kind", "-"), style="bold"))
+        console.print(
+            _text(f"  {clean(row.get('summary') or row.get('doc') or '')}"), soft_wrap=not console.is_terminal
+        )
+        params = row.get("params")
+        if isinstance(params, Mapping):
+            for name, meaning in params.items():
+                console.print(
+                    _text(f"    {clean(name)}: {_words(meaning)}"), soft_wrap=not console.is_terminal
+                )
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        box=box.SIMPLE_HEAD, show_header=bool(columns), pad_edge=False, padding=(0, 1, 0, 0), show_edge=False
+    )
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _text(value: object, style: str = "") -> Any:
+    from rich.text import Text
+
+    # Indentation is ours; `clean` would take it away with the spaces of hostile text.
+    plain = str(value)
+    indent = len(plain) - len(plain.lstrip(" "))
+    return Text(" " * indent + clean(plain), style=style)
+
+
+def _holds(row: View, key: str) -> bool:
+    value = row.get(key)
+    return value if isinstance(value, bool) else value is not None and value == row.get("round")
+
+
+def _interval(row: View) -> str:
+    low, high = score(row.get("ci_low")), score(row.get("ci_high"))
+    return "-" if "-" in (low, high) else f"{low} to {high}"
+
+
+def _families(families: object) -> str:
+    if not isinstance(families, Mapping) or not families:
+        return "-"
+    return ", ".join(f"{name}" if number == 1 else f"{name} x{number}" for name, number in families.items())
+
+
+def _words(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_words(item)}" for key, item in value.items()) or "-"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_words(item) for item in value) or "-"
+    return clean(value)
