@@ -1,0 +1,29 @@
+"""Rows, pools, their files, and how a row becomes tokens."""
+
+from autosft.pool.encode import Encoded, RowEncoder
+from autosft.pool.rows import (
+    as_data,
+    base_id,
+    clean_text,
+    content_id,
+    made_row,
+    new_row,
+    with_prompt,
+    with_response,
+)
+from autosft.pool.table import POOL_SCHEMA, Pool
+
+__all__ = [
+    "POOL_SCHEMA",
+    "Encoded",
+    "Pool",
+    "RowEncoder",
+    "as_data",
+    "base_id",
+    "clean_text",
+    "content_id",
+    "made_row",
+    "new_row",
+    "with_prompt",
+    "with_response",
+]
