@@ -82,6 +82,7 @@ class RowEncoder:
         self.end_of_turn_id = int(self._tokenizer.convert_tokens_to_ids(self.end_of_turn))
         pad = self._tokenizer.pad_token_id
         self.pad_id = self.end_of_turn_id if pad is None else int(pad)
+        self._newline: list[int] = []
         self._newline = self._needs_newline()
         self._counts = CountCache(None if cache is None else cache / self.fingerprint)
         self._encoded: OrderedDict[str, Encoded] = OrderedDict()
@@ -139,7 +140,7 @@ class RowEncoder:
         return [token for ids in self._tokenize([pieces])[0] for token in ids]
 
     def counts(self, pool: Pool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count tokens and loss tokens of each row after truncation; 0 and 0 where a row cannot be encoded."""
+        """Count tokens and loss tokens of each row after truncation; 0 where it cannot be encoded."""
         keys = [int(base_id(row_id), 16) for row_id in pool.ids]
         known = self._counts.known
         missing = [i for i, key in enumerate(keys) if key not in known]
@@ -147,8 +148,10 @@ class RowEncoder:
         for start in range(0, len(missing), _BATCH_ROWS):
             part = missing[start : start + _BATCH_ROWS]
             for i, found in zip(part, self.encode_many([pool.row(i) for i in part]), strict=True):
-                lost = isinstance(found, TemplateError)
-                made[keys[i]] = (0, 0) if lost else (len(found.ids), int(found.loss_mask.sum()))
+                if isinstance(found, TemplateError):
+                    made[keys[i]] = (0, 0)
+                else:
+                    made[keys[i]] = (len(found.ids), int(found.loss_mask.sum()))
         self._counts.add(made)
         pairs = np.array([known[key] for key in keys], dtype=np.int64).reshape(len(keys), 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
@@ -197,10 +200,9 @@ class RowEncoder:
     def _needs_newline(self) -> list[int]:
         """Tokens to cut where a tokenizer puts a space before each text, as SentencePiece ones do.
 
-        A piece inside a conversation then is tokenized after a newline that is cut off again. Used only where it
-        brings a probe to the tokens of the unsplit text.
+        A piece inside a conversation then is tokenized after a newline that is cut off again. Used only where
+        it brings a probe to the tokens of the unsplit text.
         """
-        self._newline: list[int] = []
         pieces = self.template.pieces([Message("user", "What is it?"), Message("assistant", "It is a test.")])
         whole = self._backend.encode("".join(p.text for p in pieces), add_special_tokens=False).ids
         if [t for ids in self._tokenize([pieces])[0] for t in ids] == whole:

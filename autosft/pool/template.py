@@ -105,7 +105,7 @@ class ChatTemplate:
             raise TemplateError(
                 f"the template marks {len(marked)} replies of {len(replies)}", where="generation markers"
             )
-        spans = []
+        spans: list[tuple[int, int]] = []
         for reply, start in zip(replies, starts, strict=True):
             stop = text.find(self.end_of_turn, start)
             shown = text[start:stop].rstrip() if stop >= 0 else ""
@@ -156,7 +156,7 @@ class ChatTemplate:
         found = _any_of(added_tokens).search(text, at + len(_PROBE)) if at >= 0 else None
         if found is None:
             raise TemplateError(
-                "the chat template ends an assistant turn without a token, so a model could never learn to stop",
+                "the chat template ends an assistant turn without a token: no model could learn to stop",
                 hint="write the end-of-sequence token after each assistant turn",
             )
         return found.group()

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Small real tokenizers with the chat templates of known families, written as Hugging Face folders."""
 
 from __future__ import annotations
