@@ -1,7 +1,22 @@
-"""Requirements a program can decide: verifiers, and the tree of leaves over them."""
+"""Requirements a program can decide: verifiers, compositions of them, and the tree of leaves over both."""
 
 from __future__ import annotations
 
+from autosft.taxonomy.compose import compose
+from autosft.taxonomy.supply import Supply, assign, row_verdicts, supply
+from autosft.taxonomy.tree import Leaf, Taxonomy
 from autosft.taxonomy.verifiers import VERIFIERS, Verifier, check_requirement, verify
 
-__all__ = ["VERIFIERS", "Verifier", "check_requirement", "verify"]
+__all__ = [
+    "VERIFIERS",
+    "Leaf",
+    "Supply",
+    "Taxonomy",
+    "Verifier",
+    "assign",
+    "check_requirement",
+    "compose",
+    "row_verdicts",
+    "supply",
+    "verify",
+]
