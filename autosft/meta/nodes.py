@@ -1,0 +1,378 @@
+"""What happens at each node of the meta graph: functions from records to a record.
+
+Every node is idempotent: it names its result by its inputs, returns the record that is there, and writes its own
+last. A node that runs again after a crash therefore repeats nothing that was finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from autosft.actions import build as build_recipe
+from autosft.actions import load_build, require_clean
+from autosft.artifacts import Artifact
+from autosft.errors import (
+    ActionError,
+    AutosftError,
+    BaseFingerprintError,
+    BudgetError,
+    ExecutorError,
+    SpendCapError,
+)
+from autosft.executor import base_fingerprint, execute
+from autosft.identity import fingerprint
+from autosft.memory import Hypothesis
+from autosft.meta.campaign import Campaign
+from autosft.meta.claims import decide_claim
+from autosft.meta.decide import Choice, Trial, choose, extend, try_proposal
+from autosft.meta.history import History
+from autosft.meta.record import write_round
+from autosft.meta.sources import gather_sources
+from autosft.meta.state import State
+from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
+from autosft.types import Event, Recipe, SeedReceipt
+
+Emit = Callable[[Event], None]
+# A first guess of a run's device time for the spend cap, before any run was measured.
+FIRST_RUN_DEVICE_S = 60.0
+
+
+class Nodes:
+    """The nodes, bound to an open campaign.
+
+    Args:
+        campaign: The open campaign.
+        emit: Receives events for people; must not raise.
+    """
+
+    def __init__(self, campaign: Campaign, emit: Emit) -> None:
+        self._c = campaign
+        self._emit = emit
+        self._analysts: dict[str, Analyst] = {a.name: a for a in analysts_for(campaign.config)}
+
+    @property
+    def analysts(self) -> tuple[str, ...]:
+        """Names of the analysts at work."""
+        return tuple(self._analysts)
+
+    @property
+    def last_round(self) -> int:
+        """Number of the last planned round."""
+        return self._c.config.campaign.rounds
+
+    def history(self) -> History:
+        """Return what is recorded so far."""
+        return History(self._c.journal, self._c.store)
+
+    def next_round(self) -> int:
+        """Return the first round that is not recorded."""
+        return self.history().next_round
+
+    def pending_claim(self) -> int | None:
+        """Return the round that is recorded but whose claim is not decided, if any."""
+        return self.history().pending_claim
+
+    # --- one round, in order
+
+    def observe(self, state: State) -> dict[str, Any]:
+        """Open the round: say where it starts from, and collect every analyst's evidence on the parent."""
+        number, history = state["round"], self.history()
+        parent = history.incumbent
+        assert parent is not None
+        text = f"from round {parent.round} (score {parent.score:.3f})"
+        self._emit(Event("round_start", text, number, {"parent": parent.round, "rounds": self.last_round}))
+        sources = None
+        for analyst in self._analysts.values():
+            key = self._evidence_key(number, analyst.name, history)
+            if self._c.store.find("evidence", key) is None:
+                sources = sources or gather_sources(self._c, number, history)
+                evidence = analyst.collect(sources)
+                with self._c.store.create("evidence", key, {"analyst": analyst.name, "round": number}) as step:
+                    step.data = evidence.to_json()
+        return {"replies": None, "decision": "", "recipe": "", "build": "", "status": "ok"}
+
+    def analyst(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Let one analyst turn its evidence into a proposal or an abstention."""
+        number, analyst = task["round"], self._analysts[task["name"]]
+        evidence_key = self._evidence_key(number, analyst.name, self.history())
+        key = fingerprint([evidence_key, self._c.config.to_json()["policy"]])
+        if self._c.store.find("reply", key) is None:
+            evidence = analyst.read(self._c.store.load("evidence", evidence_key).data)
+            try:
+                reply: Proposal | Abstention = parse_reply(analyst.propose(evidence))
+            except AutosftError as error:
+                reply = Abstention(analyst=analyst.name, reason=f"unusable reply: {error}"[:600])
+            with self._c.store.create("reply", key, {"analyst": analyst.name, "round": number}) as step:
+                step.data = reply.model_dump(mode="json")
+        return {"replies": [key]}
+
+    def decide(self, state: State) -> dict[str, Any]:
+        """Try every proposal on the parent's pool and choose; nothing to choose ends the campaign."""
+        number, history = state["round"], self.history()
+        key = fingerprint([state["replies"], history.digest])
+        if self._c.store.find("decision", key) is None:
+            self._write_decision(key, number, state["replies"], history)
+        decision = self._c.store.load("decision", key)
+        self._c.journal.append("decision.taken", str(number), {"decision": key, **_decision_facts(decision)})
+        for line in decision.data["lines"]:
+            self._emit(Event("note", line, number))
+        if not decision.data["accepted"]:
+            return {"decision": key, "stop": "no analyst has a new proposal"}
+        return {"decision": key, "recipe": decision.data["recipe_fingerprint"], "stop": ""}
+
+    def register(self, state: State) -> dict[str, Any]:
+        """Write the round's hypothesis down before anything is built or trained (I4)."""
+        number = state["round"]
+        if number == 0:
+            self._emit(Event("round_start", "the untouched pool", 0, {"rounds": self.last_round}))
+            hypothesis = _baseline(self._base_recipe())
+        else:
+            hypothesis = _hypothesis(number, self._c.store.load("decision", state["decision"]))
+        self._c.hypotheses.register(hypothesis)
+        if number > 0:
+            self._emit(Event("stage", f"hypothesis {hypothesis.id}: {hypothesis.claim}", number))
+        return {"recipe": hypothesis.recipe, "status": "ok"}
+
+    def build(self, state: State) -> dict[str, Any]:
+        """Materialise the recipe; a refusal abandons the round, not the campaign."""
+        number, recipe = state["round"], self._recipe(state)
+        try:
+            built = build_recipe(
+                recipe,
+                self._c.pool,
+                self._c.ctx,
+                benchmarks=self._c.benchmarks,
+                store=self._c.store,
+                train=self._c.config.trainer,
+                seeds=self._c.seeds,
+                guard=self._c.guard,
+            )
+        except (ActionError, BudgetError) as error:
+            self._emit(Event("note", f"not built: {error}", number))
+            if number == 0:
+                raise
+            return {"build": "", "status": f"refused: {error}"}
+        facts = built.data
+        text = (
+            f"built {facts['rows']:,} rows, {facts['train_tokens']:,} tokens, {facts['passes']:.2f} passes, "
+            f"{sum(facts['contaminated'].values())} contaminated rows dropped"
+        )
+        self._emit(Event("stage", text, number))
+        for warning in facts["warnings"]:
+            self._emit(Event("note", f"warning: {warning}", number))
+        return {"build": built.fingerprint, "status": "ok"}
+
+    def guard(self, state: State) -> dict[str, Any]:
+        """Check what must hold before a run may start (I1, I2, I3, I5), then freeze the hypothesis (I4)."""
+        check_submission(self._c, state["round"], state["recipe"], state["build"])
+        return {"status": "ok"}
+
+    def execute(self, state: State) -> dict[str, Any]:
+        """Train, convert, generate and score, once a seed."""
+        number = state["round"]
+        receipts = self.run_seeds(number, state["recipe"], state["build"], self._c.seeds)
+        failed = [r for r in receipts if r.status != "ok"]
+        if not failed:
+            return {"status": "ok"}
+        causes = "; ".join(f"seed {r.seed}: {r.cause} ({r.detail})" for r in failed)
+        self._emit(Event("note", f"abandoned: {causes}", number))
+        if number == 0:
+            raise ExecutorError(
+                f"the untouched pool could not be measured: {causes}",
+                where="round 0",
+                hint="without it there is nothing to compare with; see the logs under the campaign's `logs` folder",
+            )
+        return {"status": f"failed: {causes}"}
+
+    def record(self, state: State) -> dict[str, Any]:
+        """Write the round down: scores, leaf scores, diffs, the hypothesis resolved."""
+        number = state["round"]
+        facts = write_round(self._c, state, self._recipe(state), self.history())
+        self._emit(Event("round_done", facts["headline"], number, facts))
+        return {"stop": ""}
+
+    def claim(self, state: State) -> dict[str, Any]:
+        """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12); then go on or stop."""
+        number = state["round"]
+        text = decide_claim(self._c, number, self.history(), self.run_seeds, self._emit)
+        if text:
+            self._emit(Event("claim", text, number))
+        return {"round": number + 1, "stop": self._stop_reason(number)}
+
+    # --- shared by nodes
+
+    def run_seeds(self, number: int, recipe: str, build: str, seeds: tuple[int, ...]) -> list[SeedReceipt]:
+        """Execute training seeds of a submitted build under the spend caps; finished stages are reused."""
+        c = self._c
+        c.hypotheses.require_submitted(number, recipe)
+        need = FIRST_RUN_DEVICE_S if not c.spend.spent.get("device_s") else self._mean_run_s()
+        key = c.spend.reserve(f"round{number}", "device_s", need * len(seeds), where=f"round {number}")
+        receipts = execute(
+            base=_path(c.facts.base),
+            base_fingerprint=c.facts.base_fingerprint,
+            build=c.store.load("build", build),
+            items_path=c.items_path,
+            seeds=seeds,
+            train=c.config.trainer,
+            generate=c.config.generate,
+            store=c.store,
+            slots=c.config.executor.worker_slots(len(seeds)),
+            retries=c.config.executor.retries,
+            threads=c.config.executor.threads_per_worker,
+            on_event=lambda event: self._emit(replace(event, round=number)),
+            logs=c.folder / "logs",
+        )
+        c.spend.settle(key, sum(float(r.summary.get("device_s", 0.0)) for r in receipts))
+        return receipts
+
+    def _mean_run_s(self) -> float:
+        done = [a for a in self.history().rounds if a.status == "ok"]
+        runs = max(1, sum(len(a.seeds) for a in done))
+        return self._c.spend.spent["device_s"] / runs
+
+    def _base_recipe(self) -> Recipe:
+        c = self._c
+        return Recipe(c.facts.pool, (), c.facts.budget_tokens, c.config.pool.order, 0)
+
+    def _recipe(self, state: State) -> Recipe:
+        if state["round"] == 0:
+            return self._base_recipe()
+        return Recipe.from_json(self._c.store.load("decision", state["decision"]).data["recipe"])
+
+    def _evidence_key(self, number: int, analyst: str, history: History) -> str:
+        return fingerprint([number, analyst, history.digest, self._c.facts.settings_fingerprint])
+
+    def _write_decision(self, key: str, number: int, replies: list[str], history: History) -> None:
+        c = self._c
+        parent = history.incumbent
+        assert parent is not None
+        parent_build = load_build(c.store.load("build", parent.build))
+        proposals, abstained = [], []
+        for reply in replies:
+            data = dict(c.store.load("reply", reply).data)
+            checked = parse_reply(data)
+            if isinstance(checked, Abstention):
+                abstained.append(checked)
+            else:
+                proposals.append(checked)
+        trials = [
+            try_proposal(p, parent.recipe, parent_build.pool, c.ctx, leaves=c.leaves, tried=history.effects)
+            for p in sorted(proposals, key=lambda p: p.analyst)
+        ]
+        choice = choose(trials, history.past(), bundle=c.config.components.analysis)
+        with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
+            step.data = _decision_data(number, parent.round, parent.recipe, choice, abstained)
+
+    def _stop_reason(self, number: int) -> str:
+        c, history = self._c, self.history()
+        settings, best = c.config.campaign, history.incumbent
+        if number >= self.last_round:
+            return f"all {self.last_round} rounds are done"
+        if settings.target_score is not None and best is not None and best.score >= settings.target_score:
+            return f"the incumbent reached the target score {settings.target_score:g}"
+        if settings.patience is not None and best is not None and number - best.round >= settings.patience:
+            return f"no new incumbent for {settings.patience} rounds"
+        return ""
+
+
+def check_submission(campaign: Campaign, number: int, recipe: str, build: str) -> None:
+    """Check everything that must hold before training starts, then freeze the round's hypothesis.
+
+    Raises:
+        BaseFingerprintError: I1.
+        BudgetError: I2.
+        ContaminationError: I5.
+        LineageError: I7.
+        HypothesisError: I4.
+        SpendCapError: I9.
+    """
+    c = campaign
+    found = base_fingerprint(_path(c.facts.base))
+    if found != c.facts.base_fingerprint:
+        raise BaseFingerprintError(
+            f"fingerprint {found}, the campaign's base has {c.facts.base_fingerprint}",
+            where=f"round {number}, {c.facts.base}",
+            hint="the base changed on disk; restore it",
+        )
+    built = load_build(c.store.load("build", build))
+    c.guard.check(built)
+    require_clean(built, c.facts.benchmarks)
+    c.hypotheses.submit(number, recipe)
+
+
+def _path(text: str) -> Any:
+    from pathlib import Path
+
+    return Path(text)
+
+
+def _baseline(recipe: Recipe) -> Hypothesis:
+    return Hypothesis(
+        round=0,
+        recipe=recipe.fingerprint,
+        claim="Reference: the pool as it was given, at the campaign's budget.",
+        predicted={},
+        predicted_score=0.0,
+        success={"metric": "score", "at_least": 0.0},
+        abort={"metric": "score", "below": -1.0},
+    )
+
+
+def _hypothesis(number: int, decision: Artifact) -> Hypothesis:
+    data = decision.data
+    return Hypothesis(
+        round=number,
+        recipe=data["recipe_fingerprint"],
+        claim=data["claim"],
+        predicted=data["predicted"],
+        predicted_score=data["predicted_score"],
+        success={"metric": "score", "above_parent_by": 0.0},
+        abort={"metric": "score", "below_parent_by": 0.05},
+        evidence=tuple(data["evidence"]),
+    )
+
+
+def _decision_facts(decision: Artifact) -> dict[str, Any]:
+    keys = ("parent", "accepted", "rejected", "abstained", "bundled", "kinds")
+    return {key: decision.data[key] for key in keys}
+
+
+def _decision_data(
+    number: int, parent: int, recipe: Recipe, choice: Choice, abstained: list[Abstention]
+) -> dict[str, Any]:
+    accepted = choice.accepted
+    proposals = [t.proposal for t in accepted]
+    new = extend(recipe, [call for p in proposals for call in p.calls])
+    predicted: dict[str, float] = {}
+    for proposal in proposals:
+        for leaf, delta in proposal.predicted.items():
+            predicted[leaf] = max(predicted.get(leaf, -1.0), delta)
+    lines = [f"{t.proposal.analyst} proposes {_kinds(t)}: accepted ({t.gain:+.3f} predicted)" for t in accepted]
+    lines += [f"{t.proposal.analyst} proposes {_kinds(t)}: rejected, {why}" for t, why in choice.rejected]
+    lines += [f"{a.analyst} abstains: {a.reason}" for a in abstained]
+    return {
+        "round": number,
+        "parent": parent,
+        "recipe": new.to_json(),
+        "recipe_fingerprint": new.fingerprint,
+        "accepted": [p.model_dump(mode="json") for p in proposals],
+        "rejected": [{"proposal": t.proposal.model_dump(mode="json"), "why": why} for t, why in choice.rejected],
+        "abstained": [a.model_dump(mode="json") for a in abstained],
+        "bundled": choice.bundled,
+        "kinds": [call.kind for p in proposals for call in p.calls],
+        "claim": " ".join(p.claim for p in proposals),
+        "predicted": predicted,
+        "predicted_score": sum(t.gain for t in accepted),
+        "evidence": sorted({e for p in proposals for e in p.evidence}),
+        "lines": lines,
+        "trials": [{"analyst": t.proposal.analyst, "diffs": [asdict(d) for d in t.diffs]} for t in accepted],
+    }
+
+
+def _kinds(trial: Trial) -> str:
+    return " + ".join(call.kind for call in trial.proposal.calls)
+
+
+__all__ = ["Emit", "Nodes", "SpendCapError", "check_submission"]

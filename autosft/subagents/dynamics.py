@@ -1,0 +1,126 @@
+"""The learning-dynamics analyst: how the parent's runs learned, from losses, positions and seeds.
+
+Evidence: loss per leaf on the last pass, share of failing rows in the last part of the budget against the whole,
+concentration of sources over the budget, plain chat's share and loss, what the highest-loss rows are, spread between
+seeds. Rule: put sound rows last where failing ones stand there; take budget from what is learned already; give it to
+what is not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from autosft.subagents.analyst import abstention, proposal
+from autosft.subagents.evidence import Evidence, Finding, Sources
+from autosft.subagents.rows import PLAIN, check_rows, mean
+
+LAST_FRAC = 0.2
+EXCESS = 0.08
+CHAT_FRAC = 0.2
+
+
+def collect(sources: Sources) -> list[Finding]:
+    """Measure losses, positions and seed spread of the parent's runs."""
+    import pyarrow.parquet as pq
+
+    rows = check_rows(sources.pool, sources.ctx)
+    tokens, _ = sources.ctx.encoder.counts(sources.pool)
+    losses: dict[str, list[float]] = defaultdict(list)
+    per_row: dict[int, list[float]] = defaultdict(list)
+    last_failing, all_failing, last_sources = [], [], defaultdict(float)
+    for folder in sources.runs.values():
+        table = pq.read_table(folder / "row_loss.parquet", columns=["row", "leaf", "last_loss"])
+        for row, leaf, loss in zip(*(table.column(n).to_pylist() for n in ("row", "leaf", "last_loss")), strict=True):
+            if loss is not None:
+                losses[leaf or PLAIN].append(loss)
+                per_row[row].append(loss)
+        consumed = pq.read_table(folder / "consumed.parquet", columns=["row", "tokens"])
+        order, sizes = consumed.column("row").to_numpy(), consumed.column("tokens").to_numpy()
+        late = np.cumsum(sizes) > (1 - LAST_FRAC) * sizes.sum()
+        bad = np.array([not rows[int(i)].passes for i in order])
+        last_failing.append(float(bad[late].mean()) if late.any() else 0.0)
+        all_failing.append(float(bad.mean()))
+        for i, size in zip(order[late], sizes[late], strict=True):
+            last_sources[rows[int(i)].source] += float(size) / float(sizes[late].sum()) / len(sources.runs)
+    findings = [
+        Finding(
+            "position",
+            "last",
+            {
+                "budget_frac": LAST_FRAC,
+                "failing_frac": round(mean(last_failing), 4),
+                "failing_frac_overall": round(mean(all_failing), 4),
+                "largest_source_frac": round(max(last_sources.values(), default=0.0), 4),
+            },
+        )
+    ]
+    total = max(1, int(tokens.sum()))
+    weights = sources.pool.weights
+    weighted = float((tokens * weights).sum()) or 1.0
+    for leaf in sorted({r.leaf for r in rows} | set(sources.leaf_scores)):
+        members = [r.index for r in rows if r.leaf == leaf]
+        share = float(sum(tokens[i] * weights[i] for i in members)) / weighted
+        findings.append(
+            Finding(
+                "leaf",
+                leaf,
+                {
+                    "loss": round(mean(losses[leaf]), 4),
+                    "token_frac": round(share, 6),
+                    "rows": len(members),
+                    "score": round(sources.leaf_scores.get(leaf, -1.0), 6),
+                    "unweighted_frac": round(sum(int(tokens[i]) for i in members) / total, 6),
+                },
+            )
+        )
+    findings.append(_outliers(rows, per_row))
+    by_seed = [mean(v.strict for v in verdicts) for verdicts in sources.verdicts.values()]
+    findings.append(Finding("seeds", "score", {"spread": round(max(by_seed) - min(by_seed), 4), "n": len(by_seed)}))
+    return findings
+
+
+def _outliers(rows: list[Any], per_row: dict[int, list[float]]) -> Finding:
+    """Return what the 5 % of rows with the highest loss are."""
+    ranked = sorted(per_row, key=lambda i: (-mean(per_row[i]), i))[: max(1, len(per_row) // 20)]
+    values = {"rows": len(ranked), "failing_frac": round(mean(not rows[i].passes for i in ranked), 4)}
+    return Finding("outliers", "loss", values)
+
+
+def propose(evidence: Evidence) -> dict[str, Any]:
+    """Re-order where the end of the budget is worse than the rest; else move budget to what is not learned."""
+    leaves, position = evidence.of("leaf"), evidence.of("position")["last"]
+    scored = {leaf: v for leaf, v in leaves.items() if v["score"] >= 0}
+    actions: list[tuple[str, dict[str, Any]]] = []
+    claims: list[str] = []
+    predicted: dict[str, float] = {}
+    excess = position["failing_frac"] - position["failing_frac_overall"]
+    if position["failing_frac_overall"] > 0.02 and position["failing_frac"] > 0.02:
+        actions.append(("order/verified_last", {}))
+        claims.append(
+            f"{position['failing_frac']:.0%} of the rows in the last {LAST_FRAC:.0%} of the budget fail their checks; "
+            "sound rows last leave the better habits"
+        )
+        predicted = {leaf: 0.15 * (1 - v["score"]) for leaf, v in scored.items()}
+    elif excess > EXCESS or position["largest_source_frac"] > 0.8:
+        actions.append(("order/shuffle", {}))
+        claims.append("the budget ends on one source; a shuffle spreads it")
+        predicted = {leaf: 0.05 * (1 - v["score"]) for leaf, v in scored.items()}
+    chat = leaves.get(PLAIN)
+    # What is learned least with the smallest share of the budget gains most from a larger one.
+    weak = sorted((v["score"], leaf) for leaf, v in scored.items() if v["rows"] > 0 and v["score"] < 0.9)[:4]
+    weights = {leaf: 2.0 for _, leaf in weak}
+    if chat and chat["token_frac"] > CHAT_FRAC:
+        weights[PLAIN] = 0.5
+        claims.append(f"plain chat takes {chat['token_frac']:.0%} of the budget at loss {chat['loss']:.2f}")
+    if weights:
+        actions.append(("mix/leaf_weights", {"weights": weights}))
+        names = ", ".join(leaf for _, leaf in weak) or "the leaves"
+        claims.append(f"more budget for {names}")
+        for score, leaf in weak:
+            predicted[leaf] = max(predicted.get(leaf, 0.0), 0.15 * (1 - score))
+    if not actions:
+        return abstention("losses, positions and shares give no reason to move anything")
+    return proposal("; ".join(claims).capitalize() + ".", actions[:2], predicted, evidence)
