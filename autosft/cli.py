@@ -24,7 +24,6 @@ from autosft.errors import AutosftError, CampaignError
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Research supervised fine-tuning data in rounds: propose, retrain the same base on an equal token "
@@ -44,6 +43,21 @@ class _Terminated(KeyboardInterrupt):
     """SIGTERM: stops as Ctrl-C does, with its own exit code."""
 
 
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Show the version or, without a command, the help."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"{_PROGRAM} {installed(_PROGRAM)}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 @app.command()
 def run(
     overrides: Annotated[
@@ -56,7 +70,10 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Campaign folder; default runs/<name>.")
     ] = None,
 ) -> None:
-    """Run a campaign, or go on with it where it stopped; a finished one is shown again."""
+    """Run a campaign or go on with it.
+
+    A finished campaign is shown again; nothing is trained twice.
+    """
     from autosft.config import load_config
 
     config = load_config(overrides or [])
@@ -66,7 +83,7 @@ def run(
 
 @app.command()
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder.")]) -> None:
-    """Go on with a campaign, with the settings it was started with."""
+    """Go on with the settings of the first start."""
     _existing(folder)
     _follow_campaign(folder, lambda on_event: _meta().resume_campaign(folder, on_event))
 
@@ -76,15 +93,17 @@ def status(folder: FolderArgument = None, as_json: JsonOption = False) -> None:
     """Show where a campaign stands."""
     from autosft import report
 
-    _show(_views().status(_existing(folder)), as_json, report.show_status)
+    folder = _existing(folder)
+    _show(_views().status(folder), as_json, report.show_status)
 
 
 @app.command()
 def rounds(folder: FolderArgument = None, as_json: JsonOption = False) -> None:
-    """Show every finished round: score, interval, actions, verdict."""
+    """Show rounds: score, interval, actions, verdict."""
     from autosft import report
 
-    _show(_views().rounds(_existing(folder)), as_json, report.show_rounds)
+    folder = _existing(folder)
+    _show(_views().rounds(folder), as_json, report.show_rounds)
 
 
 @app.command()
@@ -95,23 +114,25 @@ def taxonomy(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every leaf: score, change against the best round, supply in the pool."""
+    """Show leaves: score, change, supply in the pool."""
     from autosft import report
 
-    _show(_views().taxonomy(_existing(folder), round=number), as_json, report.show_taxonomy)
+    folder = _existing(folder)
+    _show(_views().taxonomy(folder, round=number), as_json, report.show_taxonomy)
 
 
 @app.command()
 def actions(folder: FolderArgument = None, as_json: JsonOption = False) -> None:
-    """Show every action that was applied, counted from its diff."""
+    """Show what each applied action did to the pool."""
     from autosft import report
 
-    _show(_views().actions(_existing(folder)), as_json, report.show_actions)
+    folder = _existing(folder)
+    _show(_views().actions(folder), as_json, report.show_actions)
 
 
 @app.command()
 def catalogue(as_json: JsonOption = False) -> None:
-    """Show every data action there is, with its parameters."""
+    """Show all data actions with their parameters."""
     from autosft import report
     from autosft.actions import catalogue as list_actions
 
@@ -137,9 +158,7 @@ def run_command(argv: Sequence[str]) -> int:
     except AutosftError as error:
         return _fail(str(error), 2)
     except TyperException as error:
-        # With no command at all, the help was printed and there is nothing to say.
-        text = error.format_message()
-        return _fail(f"{text} (see `{_PROGRAM} --help`)", 2) if text.strip() else 2
+        return _fail(f"{error.format_message()} (see `{_PROGRAM} --help`)", 2)
     except _Terminated:
         return _TERMINATED
     except (KeyboardInterrupt, typer.Abort):
@@ -180,11 +199,11 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _say_stopped(folder: Path) -> None:
     again = shlex.join([_PROGRAM, *sys.argv[1:]])
-    print(
-        f"\nStopped. Running jobs were ended; every finished stage is kept in {folder} and will not be repeated.\n"
+    typer.echo(
+        f"\nStopped. Running jobs were ended; finished stages are kept in {folder} and are not repeated.\n"
         f"Go on with the same command:  {again}\n"
         f"or:                           {shlex.join([_PROGRAM, 'resume', str(folder)])}",
-        file=sys.stderr,
+        err=True,
     )
 
 
@@ -227,7 +246,7 @@ def _views() -> Any:
 def _fail(message: str, code: int) -> int:
     from autosft.report.text import clean, redact
 
-    print(f"{_PROGRAM}: {clean(redact(message))}", file=sys.stderr)
+    typer.echo(f"{_PROGRAM}: {clean(redact(message))}", err=True)
     return code
 
 

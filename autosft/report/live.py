@@ -149,10 +149,10 @@ class LiveFollower:
                 return Text(clean(progress.stage) or "starting", style="dim")
             of = "" if progress.rounds is None else f" of {progress.rounds}"
             head = Text(f"round {progress.round}{of}", style="bold")
-            head.append(f"  {clean(progress.stage, limit=40)}", style="cyan")
             left = progress.left_s(now)
-            head.append("" if left is None else f"  {duration(left)} left", style="dim")
-            return Group(head, *(_bar_line(s, w, now) for s, w in sorted(progress.seeds.items())))
+            head.append("" if left is None else f"  about {duration(left)} left", style="dim")
+            stage = Text(f"  {clean(progress.stage)}", style="cyan", overflow="ellipsis", no_wrap=True)
+            return Group(head, stage, *(_bar_line(s, w, now) for s, w in sorted(progress.seeds.items())))
 
 
 _STYLES = {"round_done": "green", "claim": "bold", "campaign_done": "bold", "note": "yellow"}

@@ -1,8 +1,8 @@
 """Where a running campaign stands, folded from its events; no drawing and no clock of its own.
 
-Keys of `Event.data` that are read, all optional: `rounds` (campaign_start: the last round's number),
-`stage` (stage and progress), `seeds` (round_start: the training seeds), and of a progress event `seed`, `step`, `steps`,
-`loss`, `tokens_per_s`.
+Keys of `Event.data` that are read, all optional: `rounds` (campaign_start, round_start: the last round's
+number), `stage` (stage, progress), `seeds` (round_start: the training seeds), and of a progress event `seed`,
+`step`, `steps`, `loss`, `tokens_per_s`.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ class CampaignProgress:
 
     def apply(self, event: Event, now: float) -> None:
         """Take in one event; `now` is a monotonic clock in seconds."""
-        if event.kind == "campaign_start":
-            self.rounds = _whole(event.data.get("rounds"))
-        elif event.kind == "round_start":
+        known_rounds = _whole(event.data.get("rounds"))
+        if known_rounds is not None and event.kind in ("campaign_start", "round_start"):
+            self.rounds = known_rounds
+        if event.kind == "round_start":
             self.round, self.stage = event.round, ""
             self._round_started = now
             listed = event.data.get("seeds")
@@ -108,7 +109,7 @@ class CampaignProgress:
         worker.tokens_per_s = _number(data.get("tokens_per_s"), worker.tokens_per_s)
 
     def left_s(self, now: float) -> float | None:
-        """Return the seconds the campaign still takes if its rounds go on as so far, or None where unknown."""
+        """Return the seconds the campaign still takes if its rounds go on as so far, or None."""
         if self.rounds is None or self.round is None or not self._round_seconds:
             return None
         mean = sum(self._round_seconds) / len(self._round_seconds)
