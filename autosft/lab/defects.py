@@ -1,0 +1,77 @@
+"""Which defects a pool is planted with: drawn from the seed, so that no seed's cure fits another's disease."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from autosft.lab.phrasing import LEAVES
+from autosft.lab.world import ATTRIBUTES, FACTS, KIND_OF, KINDS, VALUES
+
+# A corrupted response of these leaves is one mechanical edit away from a right one.
+REPAIRABLE = ("lowercase", "uppercase", "no_comma", "quotation", "repeat_prompt")
+# Forms that nobody produces unasked, so that a pool without them teaches nothing of them.
+ABSENTABLE = ("json", "title", "postscript", "two_responses", "placeholder", "bullets")
+# Forms that take many examples, so that a short supply shows.
+SCARCE = ("exact_words", "exact_sentences", "keyword", "end_phrase", "start_word", "forbidden")
+
+CHAT_SOURCE = "helpdesk_logs"
+MACRO_SOURCE = "support_macros"
+TASK_SOURCES = ("annotation_batch_1", "annotation_batch_2", "web_forms", "partner_feed")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is wrong with one pool.
+
+    Attributes:
+        corrupted: Leaves whose form is broken in every row (repair).
+        absent: Leaves without a row (synthesize).
+        scarce: Leaves with few rows (mix).
+        spoilt: Leaf -> share of rows that violate, stray or break off (prune).
+        wrong_kind: Kind of entities about which every row states a wrong fact (resupervise).
+        wrong: Attribute -> the value those rows state.
+        sources: Task sources from best to worst, with the factor on `spoilt`; the worst stands last (order).
+    """
+
+    corrupted: tuple[str, ...]
+    absent: tuple[str, ...]
+    scarce: tuple[str, ...]
+    spoilt: dict[str, float]
+    wrong_kind: str
+    wrong: dict[str, str]
+    sources: tuple[tuple[str, float], ...]
+
+    def values(self, entity: str) -> dict[str, str]:
+        """Return what the pool's writers state of an entity."""
+        facts = FACTS[entity]
+        if KIND_OF[entity] != self.wrong_kind:
+            return dict(facts)
+        return {a: self.wrong[a] if self.wrong[a] != facts[a] else _next_value(a, facts[a]) for a in ATTRIBUTES}
+
+
+def _next_value(attribute: str, value: str) -> str:
+    options = VALUES[attribute]
+    return options[(options.index(value) + 1) % len(options)]
+
+
+HEAVY, LIGHT = 0.6, 0.25
+SOURCE_FACTORS = (0.3, 0.8, 1.2, 1.5)
+
+
+def draw_plan(seed: int) -> Plan:
+    """Draw the defects of a seed: three disjoint pairs of leaves, spoilt shares, a kind, an order of sources."""
+    rng = random.Random(f"lab-plan-{seed}")
+    corrupted = tuple(rng.sample(REPAIRABLE, 2))
+    absent = tuple(rng.sample(ABSENTABLE, 2))
+    scarce = tuple(rng.sample(SCARCE, 2))
+    rest = [name for name in LEAVES if name not in {*corrupted, *absent, *scarce}]
+    rng.shuffle(rest)
+    spoilt = {name: HEAVY if i < len(rest) // 2 else LIGHT for i, name in enumerate(rest)}
+    spoilt |= dict.fromkeys(scarce, LIGHT)
+    kind = rng.choice(tuple(KINDS))
+    wrong = {attribute: rng.choice(VALUES[attribute]) for attribute in ATTRIBUTES}
+    names = rng.sample(TASK_SOURCES, len(TASK_SOURCES))
+    return Plan(corrupted, absent, scarce, spoilt, kind, wrong, tuple(zip(names, SOURCE_FACTORS, strict=True)))
+
+
