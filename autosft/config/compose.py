@@ -157,10 +157,14 @@ def _quoted(text: str) -> str:
 
 def _compose(overrides: list[str]) -> dict[str, Any]:
     from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    # Hydra keeps one state a process; an application around us may have its own, and gets it back.
+    state = GlobalHydra.instance()
+    outer, state.hydra = state.hydra, None
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3"):
             composed = compose("config", overrides=overrides)
@@ -170,6 +174,8 @@ def _compose(overrides: list[str]) -> dict[str, Any]:
         raise ConfigError(
             first, where=str(conf_dir()), hint=f"overrides: {' '.join(overrides) or 'none'}"
         ) from None
+    finally:
+        state.hydra = outer
     assert isinstance(plain, dict)
     return typing.cast(dict[str, Any], plain)
 

@@ -86,7 +86,7 @@ def test_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_text_arrives_as_it_was_written(text: str) -> None:
     text = text.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
@@ -165,7 +165,7 @@ def test_a_bad_override_is_named_with_what_to_do(override: str, words: list[str]
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_text_raises_anything_but_a_config_error(text: str) -> None:
     for override in (
         text,
