@@ -1,7 +1,7 @@
 """Score outputs against items: one verdict an output, the same in any order, run or process.
 
-Source: strict and loose verdicts as in IFEval (arXiv:2311.07911); form and content are the same verdicts restricted
-to requirements that judge form, and to those that judge content (`types.CONTENT_PREFIXES`).
+Source: strict and loose verdicts as in IFEval (arXiv:2311.07911); form and content are the same verdicts
+restricted to requirements that judge form, and to those that judge content (`types.CONTENT_PREFIXES`).
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def summarise(scores: Sequence[ItemScore]) -> dict[str, Any]:
     """Return what a person wants at a glance: mean verdicts and counts.
 
     Returns:
-        n, strict, loose, form, content (fractions of the outputs), truncated and empty (counts), tokens (sum), and
-        requirement_strict, requirement_loose (fractions of all requirements, IFEval's instruction level).
+        n, strict, loose, form, content (fractions of the outputs), truncated, empty (counts), tokens (sum),
+        and requirement_strict, requirement_loose (fractions of all requirements, IFEval's instruction level).
     """
     n = len(scores)
     each = [

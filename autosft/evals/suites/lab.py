@@ -13,8 +13,9 @@ from autosft.types import EvalItem
 def load(seed: int = 0, prompts_per_leaf: int = 60, split: Literal["dev", "held_out"] = "dev") -> Suite:
     """Draw the suite.
 
-    Half of each leaf's prompts word the requirement as training rows do (`phrasing: seen`), half as they never do
-    (`held`); requests and argument words are held out for all of them. A strict pass needs the form and the fact.
+    Half of each leaf's prompts word the requirement as training rows do (`phrasing: seen`), half as they
+    never do (`held`); requests and argument words are held out for all of them. A strict pass needs the form
+    and the fact.
 
     Args:
         seed: Draws requests, wordings and arguments.
@@ -25,6 +26,8 @@ def load(seed: int = 0, prompts_per_leaf: int = 60, split: Literal["dev", "held_
         SuiteError: The split is unknown or the number of prompts is out of range.
     """
     # The lab stands above evals and uses it; its items are looked up by name so that imports point downward.
-    items: Callable[[int, int, str], list[EvalItem]] = importlib.import_module("autosft.lab.items").evaluation_items
+    items: Callable[[int, int, str], list[EvalItem]] = importlib.import_module(
+        "autosft.lab.items"
+    ).evaluation_items
     drawn = items(seed, prompts_per_leaf, split)
     return Suite(drawn[0].suite, tuple(drawn))
