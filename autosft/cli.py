@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 an unexpected fault (a log with its traceback is named); 2
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import signal
@@ -152,6 +153,9 @@ def run_command(argv: Sequence[str]) -> int:
     """
     from typer.exceptions import TyperException
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a letter is no reason to stop
     try:
         result = typer.main.get_command(app).main(args=list(argv), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()

@@ -175,6 +175,7 @@ def _compose(overrides: list[str]) -> dict[str, Any]:
             first, where=str(conf_dir()), hint=f"overrides: {' '.join(overrides) or 'none'}"
         ) from None
     finally:
+        GlobalHydra.set_instance(state)
         state.hydra = outer
     assert isinstance(plain, dict)
     return typing.cast(dict[str, Any], plain)

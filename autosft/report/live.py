@@ -89,7 +89,8 @@ class PlainFollower:
         if self._closed:
             return
         try:
-            self._console.print(f"{head}  {clean(text)}", markup=False, highlight=False, soft_wrap=True)
+            # Past rich: a line is neither wrapped nor styled, and a closed pipe must not end the process.
+            self._console.file.write(f"{head}  {clean(text)}\n")
             self._console.file.flush()
         except OSError:
             self._closed = True

@@ -23,7 +23,12 @@ def make_console(stream: TextIO | None = None) -> Console:
     """Return a console: colours on a terminal only, 80 columns when piped unless COLUMNS says otherwise."""
     from rich.console import Console
 
-    return Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the process with code 1; whether that is right is the caller's to say.
+            raise
+
+    return PipeConsole(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
 
 
 def print_json(data: Any, stream: TextIO | None = None) -> None:
@@ -95,17 +100,18 @@ def show_actions(console: Console, actions: Sequence[View]) -> None:
     if not actions:
         console.print("No action has been applied yet.")
         return
-    table = _table("round", "action", "effect", "added", "removed", "changed", "tokens", "new best")
-    for column in (3, 4, 5, 6):
+    table = _table("round", "action", "added", "removed", "changed", "weights", "moved", "tokens", "new best")
+    for column in range(2, 8):
         table.columns[column].justify = "right"
     for row in actions:
         table.add_row(
             _text(row.get("round", "-")),
-            _text(row.get("kind", "-")),
-            _text(row.get("family") or "none"),
+            _text(_action(row)),
             _text(count(row.get("rows_added"))),
             _text(count(row.get("rows_removed"))),
             _text(count(row.get("rows_changed"))),
+            _text(count(row.get("rows_reweighted"))),
+            _text(count(row.get("rows_moved"))),
             _text(count(row.get("tokens_delta"), signed=True)),
             _text("yes" if row.get("set_new_best") else "no"),
         )
@@ -116,15 +122,26 @@ def show_catalogue(console: Console, actions: Sequence[View]) -> None:
     """Print the catalogue: each action's kind, what it does and its parameters."""
     for row in actions:
         console.print(_text(row.get("kind", "-"), style="bold"))
-        console.print(
-            _text(f"  {clean(row.get('summary') or row.get('doc') or '')}"), soft_wrap=not console.is_terminal
-        )
-        params = row.get("params")
-        if isinstance(params, Mapping):
-            for name, meaning in params.items():
-                console.print(
-                    _text(f"    {clean(name)}: {_words(meaning)}"), soft_wrap=not console.is_terminal
-                )
+        first, *_ = str(row.get("doc") or "").strip().splitlines() or [""]
+        console.print(_text(f"  {first}"))
+        schema = row.get("schema")
+        properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+        for name, field in properties.items():
+            console.print(_text(f"    {name}: {_field(field)}"))
+
+
+def _field(field: object) -> str:
+    """Say in words what a parameter's JSON schema holds: its meaning and default, or its type."""
+    if not isinstance(field, Mapping):
+        return "-"
+    meaning = field.get("description") or field.get("type") or "see the schema"
+    return f"{meaning}" + (f" (default {_words(field['default'])})" if "default" in field else " (required)")
+
+
+def _action(row: View) -> str:
+    """Name an action, and its effect where that is not the family it belongs to."""
+    kind, family = str(row.get("kind", "-")), row.get("family")
+    return kind if kind.split("/", maxsplit=1)[0] == family else f"{kind} (effect: {family or 'none'})"
 
 
 def _table(*columns: str) -> Table:
