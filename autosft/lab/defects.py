@@ -56,6 +56,7 @@ def _next_value(attribute: str, value: str) -> str:
 
 
 HEAVY, LIGHT = 0.6, 0.25
+SCARCE_WEIGHT = 0.2
 SOURCE_FACTORS = (0.3, 0.8, 1.2, 1.5)
 
 

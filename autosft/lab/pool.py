@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from autosft.errors import PoolError
 from autosft.lab.answers import solve
-from autosft.lab.defects import CHAT_SOURCE, MACRO_SOURCE, Plan, draw_plan
+from autosft.lab.defects import CHAT_SOURCE, MACRO_SOURCE, SCARCE_WEIGHT, Plan, draw_plan
 from autosft.lab.items import evaluation_tasks
 from autosft.lab.phrasing import LEAVES
 from autosft.lab.tasks import Task, draw_task
@@ -24,7 +24,6 @@ from autosft.types import Message, Row
 
 MIN_ROWS, MAX_ROWS = 200, 264_000
 CHAT_FRAC, MACRO_FRAC, LEAK_FRAC = 0.27, 0.09, 0.006
-SCARCE_WEIGHT = 0.2
 # Beyond this many rows the closed world would repeat itself; a ticket number keeps honest rows distinct.
 TICKETS_FROM_ROWS = 12_000
 _MACROS = 12
@@ -39,15 +38,15 @@ class Manifest:
         plan: The drawn defects.
         defects: Row id -> names of its defects: `violating`, `off_topic`, `truncated`, `duplicate` (prune),
             `corrupted` (repair), `wrong_fact` (resupervise), `leak`. Sound rows are not listed.
-        mended: Row id -> the row without its repair and resupervise defects, or None where it should go.
-        order: Row ids in file order; `order` itself is a defect of the file, not of a row.
+        mended: Row id -> the row as it should have been, or None where it should go.
+        formed: Row id of a `corrupted` row -> the row in the right form, stating what it states.
     """
 
     seed: int
     plan: Plan
-    defects: Mapping[str, tuple[str, ...]]
-    mended: Mapping[str, Row | None]
-    order: tuple[str, ...] = field(default=(), repr=False)
+    defects: Mapping[str, tuple[str, ...]] = field(repr=False)
+    mended: Mapping[str, Row | None] = field(repr=False)
+    formed: Mapping[str, Row] = field(repr=False)
 
     def counts(self) -> dict[str, int]:
         """Return defect -> number of rows."""
@@ -56,13 +55,23 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A row before it gets its id: task, response, source, defects, and the response it should have had."""
+    """A row before it gets its id.
+
+    Attributes:
+        task: What is asked.
+        response: What the row answers.
+        source: Provenance label.
+        defects: Names of what is wrong with it.
+        right: What it should answer, where a mend exists.
+        formed: The same in the right form, with the facts the row states, where the form is corrupted.
+    """
 
     task: Task
     response: str
     source: str
     defects: tuple[str, ...] = ()
     right: str | None = None
+    formed: str | None = None
 
 
 def make_pool(rows: int = 3000, seed: int = 0, *, suite_seed: int | None = None) -> tuple[Pool, Manifest]:
@@ -172,7 +181,8 @@ def _corrupted(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draf
     broken = breaks[task.leaf](sound.response) if task.leaf in breaks else task.ignoring_answer(rng, values)
     if _form_holds(task, broken):
         return sound
-    return replace(sound, response=broken, defects=(*sound.defects, "corrupted"), right=sound.right or sound.response)
+    names = (*sound.defects, "corrupted")
+    return replace(sound, response=broken, defects=names, right=sound.right or sound.response, formed=sound.response)
 
 
 def _spoilt(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draft:
@@ -210,6 +220,7 @@ def _assemble(drafts: list[_Draft], plan: Plan, seed: int) -> tuple[Pool, Manife
     pool = Pool.from_rows(_row(draft, draft.response) for draft in drafts)
     defects: dict[str, tuple[str, ...]] = {}
     mended: dict[str, Row | None] = {}
+    formed: dict[str, Row] = {}
     for row_id, draft in zip(pool.ids, drafts, strict=True):
         if not draft.defects:
             continue
@@ -217,7 +228,9 @@ def _assemble(drafts: list[_Draft], plan: Plan, seed: int) -> tuple[Pool, Manife
         # A row that only has a wrong form or a wrong fact has a right version; the others should go.
         mendable = draft.right is not None and set(draft.defects) <= {"corrupted", "wrong_fact"}
         mended[row_id] = _row(draft, draft.right) if mendable and draft.right is not None else None
-    return pool, Manifest(seed, plan, defects, mended, tuple(pool.ids))
+        if draft.formed is not None:
+            formed[row_id] = _row(draft, draft.formed)
+    return pool, Manifest(seed, plan, defects, mended, formed)
 
 
 def _row(draft: _Draft, response: str) -> Row:
