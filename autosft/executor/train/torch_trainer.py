@@ -1,0 +1,208 @@
+"""Trains a base on a build with torch on one device.
+
+AdamW on float32 weights, cosine learning rate with warm-up, gradient clipping; the loss of a step is the mean
+over its loss tokens, whatever the number of forward passes it took. One process, one seed, equal results for
+equal inputs on one machine with one thread.
+
+Source: AdamW, arXiv:1711.05101; cosine schedule, arXiv:1608.03983, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autosft.errors import ArtifactError
+from autosft.executor.base import verify_fingerprint
+from autosft.executor.builds import TrainingSet, read_training_set
+from autosft.executor.failure import NonFiniteLossError
+from autosft.executor.models import CausalModel, load_model, pick_device
+from autosft.executor.packing import PackedBatch, pack_rows
+from autosft.executor.train import Report, TrainJob, TrainResult
+from autosft.executor.train.ledger import Ledger
+from autosft.types import TrainSettings
+
+if TYPE_CHECKING:
+    import torch
+
+VERSION = 1
+
+
+def train(job: TrainJob, report: Report) -> TrainResult:
+    """Train from the base and write weights and tables into `job.folder`.
+
+    Args:
+        job: What to train.
+        report: Called with step, steps, loss, tokens_per_s every `log_every_steps`.
+
+    Raises:
+        BaseFingerprintError: The base is not the one expected (I1).
+        BaseModelError: The base cannot be loaded.
+        ArtifactError: The build is unusable.
+        NonFiniteLossError: Loss or gradient became infinite or NaN.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    data = read_training_set(job.build, job.seed)
+    verify_fingerprint(job.base.path, job.base_fingerprint)
+    torch.manual_seed(job.seed)
+    model = load_model(job.base, job.settings.dtype, device=pick_device())
+    _require_vocab(job, data)
+    optimiser = _optimiser(model, job.settings)
+    ledger = Ledger(data)
+    forward_tokens = job.forward_tokens or model.forward_tokens
+    clock = _Clock()
+    for step in range(data.steps):
+        lr = learning_rate(step, data.steps, job.settings)
+        loss, norm, tokens = _step(
+            model, optimiser, ledger, data, step, lr, forward_tokens, job.settings.clip_norm
+        )
+        clock.add(tokens)
+        if step % job.settings.log_every_steps == 0 or step == data.steps - 1:
+            report({"step": step + 1, "steps": data.steps, "loss": loss, "tokens_per_s": clock.rate()})
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            what = "loss" if not math.isfinite(loss) else "gradient"
+            raise NonFiniteLossError(
+                f"{what} is not finite at step {step + 1} of {data.steps}",
+                where=f"seed {job.seed}",
+                hint=f"lower the learning rate ({job.settings.lr:g}) or use float32",
+            )
+    totals = ledger.write(job.folder)
+    _require_plan(job, totals)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state().items()}
+    save_file(weights, str(job.folder / "model.safetensors"), metadata={"format": "pt"})
+    return TrainResult(
+        totals, {"train_s": clock.seconds(), "tokens_per_s": totals["train_tokens"] / clock.seconds()}
+    )
+
+
+def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
+    """Return the rate of a step (from 0): linear warm-up to `lr`, then cosine, `min_lr` at the last step."""
+    warmup = max(1, round(settings.warmup_frac * steps))
+    if step < warmup:
+        return settings.lr * (step + 1) / warmup
+    done = (step + 1 - warmup) / max(1, steps - warmup)
+    return settings.min_lr + (settings.lr - settings.min_lr) * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+def forward_passes(
+    data: TrainingSet, step: int, forward_tokens: int
+) -> Iterator[tuple[NDArray[np.int64], PackedBatch]]:
+    """Yield a step's rows, in plan order, cut into forward passes of at most `forward_tokens` (or one row)."""
+    begin, end = int(data.step_starts[step]), int(data.step_starts[step + 1])
+    rows = data.order[begin:end].astype(np.int64)
+    lengths = data.offsets[rows + 1] - data.offsets[rows]
+    first = 0
+    while first < len(rows):
+        last, total = first + 1, int(lengths[first])
+        while last < len(rows) and total + int(lengths[last]) <= forward_tokens:
+            total += int(lengths[last])
+            last += 1
+        part = rows[first:last]
+        yield part, pack_rows([data.row_tokens(r) for r in part], [data.row_mask(r) for r in part])
+        first = last
+
+
+def _step(
+    model: CausalModel,
+    optimiser: torch.optim.Optimizer,
+    ledger: Ledger,
+    data: TrainingSet,
+    step: int,
+    lr: float,
+    forward_tokens: int,
+    clip_norm: float,
+) -> tuple[float, float, int]:
+    """Do one optimiser step; return (mean loss, gradient norm before clipping, tokens)."""
+    import torch
+
+    passes = list(forward_passes(data, step, forward_tokens))
+    n_targets = sum(batch.n_targets for _, batch in passes)
+    total, tokens = 0.0, 0
+    for rows, batch in passes:
+        losses = model.token_losses(batch)
+        if batch.n_targets:
+            (losses.sum() / n_targets).backward()
+        # NumPy's double sums: the same per-row losses whatever the device.
+        per_token = losses.detach().cpu().numpy()[: batch.n_targets].astype(np.float64)
+        part = batch.part_S.numpy()[: batch.n_targets]
+        sums = np.bincount(part, weights=per_token, minlength=len(rows))
+        counts = np.bincount(part, minlength=len(rows))
+        ledger.consume(step, rows, batch.lengths_P, counts, sums)
+        total += float(sums.sum())
+        tokens += batch.n_tokens
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    norm = float(torch.nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True))
+    for group in optimiser.param_groups:
+        group["lr"] = lr
+    if math.isfinite(norm):
+        optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    ledger.stepped(lr, norm)
+    return total / max(1, n_targets), norm, tokens
+
+
+def _optimiser(model: CausalModel, settings: TrainSettings) -> torch.optim.Optimizer:
+    import torch
+
+    decayed, plain = model.optimiser_groups()
+    groups: list[dict[str, Any]] = [
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=settings.lr,
+        betas=(settings.beta1, settings.beta2),
+        eps=1e-8,
+        fused=True,
+    )
+
+
+def _require_vocab(job: TrainJob, data: TrainingSet) -> None:
+    highest = int(data.tokens.max()) if len(data.tokens) else 0
+    if highest >= job.base.vocab:
+        raise ArtifactError(
+            f"the build holds token {highest}, the base has {job.base.vocab}",
+            where=str(job.build.path),
+            hint="the build was made with another tokenizer",
+        )
+
+
+def _require_plan(job: TrainJob, totals: dict[str, Any]) -> None:
+    """Compare what was consumed with what the build promised (I2)."""
+    promised = (job.build.data.get("plans") or {}).get(str(job.seed)) or {}
+    names = {"train_tokens": "train_tokens", "loss_tokens": "loss_tokens", "steps": "optimizer_steps"}
+    for name, total in names.items():
+        if name in promised and promised[name] != totals[total]:
+            raise ArtifactError(
+                f"the build promises {promised[name]} {name}, the trainer consumed {totals[total]}",
+                where=str(job.build.path),
+                hint="the build's receipt and its plan do not belong together; build it again",
+            )
+
+
+class _Clock:
+    """Tokens a second, over the whole run and lately."""
+
+    def __init__(self) -> None:
+        self._start = self._mark = time.perf_counter()
+        self._tokens = 0
+
+    def add(self, tokens: int) -> None:
+        self._tokens += tokens
+
+    def rate(self) -> float:
+        now = time.perf_counter()
+        rate = self._tokens / max(now - self._mark, 1e-9)
+        self._mark, self._tokens = now, 0
+        return round(rate, 1)
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
