@@ -1,0 +1,47 @@
+"""autosft: research supervised fine-tuning data in rounds, with agents, on a frozen base and an equal token budget.
+
+The public API; names load on first use, so `import autosft` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_API = {
+    "ActionCall": "autosft.types",
+    "ArtifactStore": "autosft.artifacts",
+    "AutosftError": "autosft.errors",
+    "Event": "autosft.types",
+    "Message": "autosft.types",
+    "Pool": "autosft.pool",
+    "Recipe": "autosft.types",
+    "Requirement": "autosft.types",
+    "Row": "autosft.types",
+    "RowEncoder": "autosft.pool",
+    "Taxonomy": "autosft.taxonomy",
+    "apply_recipe": "autosft.actions",
+    "build": "autosft.actions",
+    "catalogue": "autosft.actions",
+    "check_requirement": "autosft.taxonomy",
+    "execute": "autosft.executor",
+    "load_config": "autosft.config",
+    "load_suite": "autosft.evals",
+    "read_pool": "autosft.pool",
+    "resume_campaign": "autosft.meta",
+    "run_campaign": "autosft.meta",
+    "verify": "autosft.taxonomy",
+    "views": "autosft.meta",
+    "write_pool": "autosft.pool",
+}
+__all__ = sorted(_API)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _API:
+        raise AttributeError(f"module 'autosft' has no attribute {name!r}")
+    return getattr(importlib.import_module(_API[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

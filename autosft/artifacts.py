@@ -6,6 +6,7 @@ for a result. The record holds a hash of itself and of every file beside it.
 
     ROOT/<kind>/<fingerprint>/record.json
     ROOT/<kind>/<fingerprint>/<files of the step>
+    ROOT/completed.jsonl          one line a step that was finished; a step on it twice was done twice
 """
 
 from __future__ import annotations
@@ -154,12 +155,29 @@ class ArtifactStore:
         final.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.rename(step.path, final)
+            self._note_completion(kind, key)
         except OSError:
             # Either another process finished the same step first (keep its result) or a partial folder is in the way.
             if self.find(kind, key) is None:
                 shutil.rmtree(final, ignore_errors=True)
                 os.rename(step.path, final)
+            self._note_completion(kind, key)
         sync_folder(final.parent)
+
+    def _note_completion(self, kind: str, key: str) -> None:
+        line = orjson.dumps({"kind": kind, "fingerprint": key, "time": time.time(), "pid": os.getpid()}) + b"\n"
+        # One short O_APPEND write is atomic, so processes can share the file.
+        handle = os.open(self.root / "completed.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+    def completions(self) -> list[tuple[str, str]]:
+        """Return (kind, fingerprint) of every finished step, oldest first."""
+        path = self.root / "completed.jsonl"
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [(line["kind"], line["fingerprint"]) for line in map(orjson.loads, lines)]
 
     def quarantine(self, kind: str, key: str) -> Path:
         """Move an artifact aside so that it is computed anew; return its new place."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from autosft.evals import Suite, load_suite, read_items, write_items
 from autosft.executor import base_fingerprint
 from autosft.identity import fingerprint
 from autosft.memory import Hypotheses, Journal
-from autosft.meta.sealed import seal_manifest, sealed_benchmarks, sealed_folder
+from autosft.meta.sealed import seal_manifest, sealed_benchmarks
 from autosft.pool import Pool, RowEncoder, read_pool, write_pool
 from autosft.spend import Spend
 from autosft.taxonomy import Taxonomy, assign
@@ -123,14 +123,17 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     journal = Journal(folder)
     if journal.damage is not None:
         journal.append("note.quarantined", str(journal.damage.where), {"what": journal.damage.what})
+    taxonomy = Taxonomy.load("lab" if "lab" in config.suite.names else "ifeval")
     opened = read_facts(folder) if (folder / CAMPAIGN).exists() else None
     if opened is not None:
         check_same_settings(opened, config, folder)
         pool, items_path = _stored_inputs(store, opened)
     else:
         pool, manifest = _initial_pool(config)
+        pool = _with_leaves(pool, taxonomy)
         items_path = _store_items(store, config)
-        seal_manifest(folder, manifest)
+        if manifest is not None:
+            seal_manifest(folder, manifest)
     base = _base_folder(config)
     found = base_fingerprint(base)
     if opened is not None and found != opened.base_fingerprint:
@@ -140,8 +143,6 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
             hint="restore the base this campaign started from, or start a new campaign with --out",
         )
     encoder = RowEncoder(base, config.trainer.sequence_tokens)
-    taxonomy = Taxonomy.load("default")
-    pool = assign(pool, taxonomy)
     items = tuple(read_items(items_path))
     benchmarks = _benchmarks(items, config, folder)
     facts = opened or _freeze(config, folder, store, pool, base, found, encoder, items_path, items, benchmarks, taxonomy)
@@ -207,17 +208,25 @@ def check_same_settings(facts: Facts, config: Config, folder: Path) -> None:
 
 def _initial_pool(config: Config) -> tuple[Pool, Any]:
     if config.pool.path is None:
-        from autosft.lab import make_pool
+        from autosft.lab.pool import make_pool
 
-        return make_pool(config.lab.rows, config.lab.seed, prompts_per_leaf=config.lab.prompts_per_leaf)
+        return make_pool(config.lab.rows, config.lab.seed)
     pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
     return pool, None
+
+
+def _with_leaves(pool: Pool, taxonomy: Taxonomy) -> Pool:
+    """Give rows the leaf that their requirements say."""
+    leaves = assign(pool, taxonomy)
+    if leaves == pool.leaves:
+        return pool
+    return Pool.from_rows(replace(row, leaf=leaf) for row, leaf in zip(pool.rows(), leaves, strict=True))
 
 
 def _base_folder(config: Config) -> Path:
     if config.model.path is not None:
         return Path(config.model.path)
-    from autosft.lab import base_dir
+    from autosft.lab.base import base_dir
 
     return base_dir()
 
@@ -256,7 +265,7 @@ def _benchmarks(items: tuple[EvalItem, ...], config: Config, folder: Path) -> tu
         texts = [m.content for m in item.messages if m.role == "user"] + [item.reference or ""]
         by_suite.setdefault(item.suite, []).extend(text for text in texts if text)
     dev = [BenchmarkIndex.from_items(name, texts) for name, texts in sorted(by_suite.items())]
-    return (*dev, *sealed_benchmarks(config, folder))
+    return (*dev, *sealed_benchmarks(config, folder, opened=(folder / CAMPAIGN).exists()))
 
 
 def _freeze(

@@ -46,7 +46,8 @@ def run_graph(nodes: Nodes, folder: Path, rounds: int) -> State:
             "recursion_limit": STEPS_PER_ROUND * (rounds + 2),
             "max_concurrency": 4,
         }
-        state: State = {"round": nodes.next_round(), "stop": ""}
+        pending = nodes.pending_claim()
+        state: State = {"round": nodes.next_round() if pending is None else pending, "stop": ""}
         return graph.invoke(state, config, durability="sync")  # type: ignore[no-any-return]
 
 
@@ -60,6 +61,8 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
         graph.add_node(name, getattr(nodes, name))
 
     def start(state: State) -> str:
+        if nodes.pending_claim() is not None:
+            return "claim"
         if state["round"] > nodes.last_round:
             return "finish"
         return "register" if state["round"] == 0 else "observe"
@@ -79,7 +82,7 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     def after_claim(state: State) -> str:
         return "finish" if state["stop"] else "observe"
 
-    graph.add_conditional_edges(START, start, {"register": "register", "observe": "observe", "finish": END})
+    graph.add_conditional_edges(START, start, {name: name for name in ("register", "observe", "claim")} | {"finish": END})
     graph.add_conditional_edges("observe", fan_out, ["analyst"])
     graph.add_edge("analyst", "decide")
     graph.add_conditional_edges("decide", after_decision, {"register": "register", "finish": END})

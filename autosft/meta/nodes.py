@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+from autosft.actions import apply_recipe, load_build, require_clean
 from autosft.actions import build as build_recipe
-from autosft.actions import load_build, require_clean
 from autosft.artifacts import Artifact
 from autosft.errors import (
     ActionError,
@@ -19,19 +20,20 @@ from autosft.errors import (
     BaseFingerprintError,
     BudgetError,
     ExecutorError,
-    SpendCapError,
 )
 from autosft.executor import base_fingerprint, execute
 from autosft.identity import fingerprint
 from autosft.memory import Hypothesis
 from autosft.meta.campaign import Campaign
-from autosft.meta.claims import decide_claim
+from autosft.meta.claims import decide_claim, fresh_seeds
 from autosft.meta.decide import Choice, Trial, choose, extend, try_proposal
 from autosft.meta.history import History
 from autosft.meta.record import write_round
+from autosft.meta.runs import find_receipts, store_receipts
 from autosft.meta.sources import gather_sources
 from autosft.meta.state import State
 from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
+from autosft.pool import Pool
 from autosft.types import Event, Recipe, SeedReceipt
 
 Emit = Callable[[Event], None]
@@ -146,7 +148,7 @@ class Nodes:
                 benchmarks=self._c.benchmarks,
                 store=self._c.store,
                 train=self._c.config.trainer,
-                seeds=self._c.seeds,
+                seeds=(*self._c.seeds, *fresh_seeds(self._c)),
                 guard=self._c.guard,
             )
         except (ActionError, BudgetError) as error:
@@ -207,24 +209,28 @@ class Nodes:
         """Execute training seeds of a submitted build under the spend caps; finished stages are reused."""
         c = self._c
         c.hypotheses.require_submitted(number, recipe)
+        known = find_receipts(c, build, seeds)
+        if known is not None:
+            return known
         need = FIRST_RUN_DEVICE_S if not c.spend.spent.get("device_s") else self._mean_run_s()
         key = c.spend.reserve(f"round{number}", "device_s", need * len(seeds), where=f"round {number}")
         receipts = execute(
-            base=_path(c.facts.base),
-            base_fingerprint=c.facts.base_fingerprint,
-            build=c.store.load("build", build),
-            items_path=c.items_path,
-            seeds=seeds,
-            train=c.config.trainer,
-            generate=c.config.generate,
-            store=c.store,
-            slots=c.config.executor.worker_slots(len(seeds)),
+            c.facts.base,
+            c.facts.base_fingerprint,
+            c.store.load("build", build),
+            c.items_path,
+            seeds,
+            c.config.trainer,
+            c.config.generate,
+            c.store,
+            c.config.executor.worker_slots(len(seeds)),
+            lambda event: self._emit(replace(event, round=number)),
             retries=c.config.executor.retries,
             threads=c.config.executor.threads_per_worker,
-            on_event=lambda event: self._emit(replace(event, round=number)),
             logs=c.folder / "logs",
         )
         c.spend.settle(key, sum(float(r.summary.get("device_s", 0.0)) for r in receipts))
+        store_receipts(c, build, receipts)
         return receipts
 
     def _mean_run_s(self) -> float:
@@ -263,7 +269,16 @@ class Nodes:
         ]
         choice = choose(trials, history.past(), bundle=c.config.components.analysis)
         with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
-            step.data = _decision_data(number, parent.round, parent.recipe, choice, abstained)
+            effect = self._effect(choice, parent.recipe, parent_build.pool)
+            step.data = {**_decision_data(number, parent.round, parent.recipe, choice, abstained), "effect": effect}
+
+    def _effect(self, choice: Choice, parent: Recipe, pool: Pool) -> str:
+        """Return the fingerprint of the pool that the accepted proposals together make of the parent's."""
+        if len(choice.accepted) < 2:
+            return choice.accepted[0].effect if choice.accepted else ""
+        calls = tuple(call for trial in choice.accepted for call in trial.proposal.calls)
+        step = Recipe(pool.fingerprint, calls, parent.budget_tokens, parent.order, parent.seed)
+        return apply_recipe(step, pool, self._c.ctx)[0].fingerprint
 
     def _stop_reason(self, number: int) -> str:
         c, history = self._c, self.history()
@@ -289,7 +304,7 @@ def check_submission(campaign: Campaign, number: int, recipe: str, build: str) -
         SpendCapError: I9.
     """
     c = campaign
-    found = base_fingerprint(_path(c.facts.base))
+    found = base_fingerprint(Path(c.facts.base))
     if found != c.facts.base_fingerprint:
         raise BaseFingerprintError(
             f"fingerprint {found}, the campaign's base has {c.facts.base_fingerprint}",
@@ -300,12 +315,6 @@ def check_submission(campaign: Campaign, number: int, recipe: str, build: str) -
     c.guard.check(built)
     require_clean(built, c.facts.benchmarks)
     c.hypotheses.submit(number, recipe)
-
-
-def _path(text: str) -> Any:
-    from pathlib import Path
-
-    return Path(text)
 
 
 def _baseline(recipe: Recipe) -> Hypothesis:
@@ -373,6 +382,3 @@ def _decision_data(
 
 def _kinds(trial: Trial) -> str:
     return " + ".join(call.kind for call in trial.proposal.calls)
-
-
-__all__ = ["Emit", "Nodes", "SpendCapError", "check_submission"]

@@ -38,7 +38,9 @@ def test_a_step_that_raises_leaves_nothing(tmp_path):
 def test_the_first_of_two_equal_steps_wins(tmp_path):
     store = ArtifactStore(tmp_path)
     _make(store, text="first")
+    assert store.completions() == [("step", "k")]
     assert _make(store, text="second").file("out.txt").read_text() == "first"
+    assert store.completions() == [("step", "k")] * 2, "work done twice must show"
 
 
 def test_damage_is_noticed_set_aside_and_recomputed(tmp_path):
