@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from autosft.evals.claims import Claim, ClaimRule, check_guard, first_seed_bias, remeasure_bias
-from autosft.evals.score import ItemScore, Output, score_outputs, summarise
+from autosft.evals.holdout import Seal, open_sealed, read_seal, record_scored, seal
+from autosft.evals.outputs import Output, read_outputs, write_outputs
+from autosft.evals.score import ItemScore, score_outputs, summarise
 from autosft.evals.stats import (
     Comparison,
     Estimate,
@@ -29,6 +31,7 @@ __all__ = [
     "ItemScore",
     "Output",
     "ScoreTable",
+    "Seal",
     "SeedNoise",
     "Suite",
     "campaign_score",
@@ -41,10 +44,16 @@ __all__ = [
     "holm",
     "load_suite",
     "minimum_detectable_effect",
+    "open_sealed",
     "read_items",
+    "read_outputs",
+    "read_seal",
+    "record_scored",
     "remeasure_bias",
     "score_outputs",
+    "seal",
     "seed_noise_floor",
     "summarise",
     "write_items",
+    "write_outputs",
 ]

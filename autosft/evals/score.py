@@ -11,30 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from autosft.errors import SuiteError, VerifierError
+from autosft.evals.outputs import Output
 from autosft.identity import canonical_json
 from autosft.taxonomy.verifiers.verdict import Predicate, loose_variants, passes_strictly, predicate
 from autosft.types import CONTENT_PREFIXES, EvalItem, Requirement
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One generated answer.
-
-    Attributes:
-        item: Item id.
-        text: The answer, without the end-of-turn token.
-        truncated: True where generation stopped at the token limit instead of the end of the turn.
-        tokens: Generated tokens.
-        sample: Number of the sample, from 0, where an item is answered several times.
-    """
-
-    item: str
-    text: str
-    truncated: bool = False
-    tokens: int = 0
-    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)

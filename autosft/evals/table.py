@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -166,9 +166,25 @@ class ScoreTable:
         """
         if name not in self.leaf_names:
             raise SuiteError(f"no leaf {name!r}", where="scores", hint=f"has {', '.join(self.leaf_names)}")
-        kept = [index for index, leaf in enumerate(self.leaves) if leaf == name]
-        items = tuple(self.items[index] for index in kept)
-        return ScoreTable(self.scores_SI[:, kept], items, (name,) * len(kept), self.seeds)
+        return self._of([index for index, leaf in enumerate(self.leaves) if leaf == name])
+
+    def select(self, items: Iterable[str]) -> ScoreTable:
+        """Return the table of some items, e.g. those of one suite or one phrasing, in this table's order.
+
+        Raises:
+            SuiteError: An item is not in the table, or none is given.
+        """
+        wanted = set(items)
+        kept = [index for index, item in enumerate(self.items) if item in wanted]
+        if len(kept) != len(wanted) or not kept:
+            raise SuiteError(
+                f"{len(wanted) - len(kept)} of {len(wanted)} items were not scored", where="scores"
+            )
+        return self._of(kept)
+
+    def _of(self, kept: list[int]) -> ScoreTable:
+        items, leaves = tuple(self.items[i] for i in kept), tuple(self.leaves[i] for i in kept)
+        return ScoreTable(self.scores_SI[:, kept], items, leaves, self.seeds)
 
     def with_seeds(self, seeds: Sequence[int]) -> ScoreTable:
         """Return the table of some of the seeds, in the given order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autosft.taxonomy.compose import compose
-from autosft.taxonomy.supply import Supply, assign, row_verdicts, supply
+from autosft.taxonomy.supply import Supply, assign, leaves_of_rows, row_verdicts, supply
 from autosft.taxonomy.tree import Leaf, Taxonomy
 from autosft.taxonomy.verifiers import VERIFIERS, Verifier, check_requirement, verify
 
@@ -16,6 +16,7 @@ __all__ = [
     "assign",
     "check_requirement",
     "compose",
+    "leaves_of_rows",
     "row_verdicts",
     "supply",
     "verify",

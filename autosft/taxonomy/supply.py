@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeVar
 
 from autosft.errors import TaxonomyError, VerifierError
 from autosft.taxonomy.tree import Taxonomy
@@ -20,6 +20,17 @@ class Rows(Protocol):
     def rows(self) -> tuple[Row, ...]:
         """Return the rows in the pool's order."""
         ...
+
+
+class RelabelledRows(Rows, Protocol):
+    """Rows of which some can be exchanged for others."""
+
+    def replace(self, indices: Sequence[int], rows: Sequence[Row]) -> Self:
+        """Return the pool with the rows at `indices` replaced."""
+        ...
+
+
+Labelled = TypeVar("Labelled", bound=RelabelledRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +59,21 @@ class Supply:
         return self.passing_rows / self.rows if self.rows else 0.0
 
 
-def assign(pool: Rows, taxonomy: Taxonomy) -> list[str | None]:
+def leaves_of_rows(pool: Rows, taxonomy: Taxonomy) -> list[str | None]:
     """Return each row's leaf, in row order: by its requirements, else its own label if the tree has it."""
     return [
         taxonomy.leaf_of(row.requirements) or (row.leaf if row.leaf in taxonomy else None)
         for row in pool.rows()
     ]
+
+
+def assign(pool: Labelled, taxonomy: Taxonomy) -> Labelled:
+    """Return the pool with every row's `leaf` set as `leaves_of_rows` finds it; nothing else changes."""
+    rows, leaves = pool.rows(), leaves_of_rows(pool, taxonomy)
+    changed = [index for index, row in enumerate(rows) if row.leaf != leaves[index]]
+    if not changed:
+        return pool
+    return pool.replace(changed, [replace(rows[index], leaf=leaves[index]) for index in changed])
 
 
 def supply(

@@ -126,7 +126,7 @@ class Taxonomy:
 
     @classmethod
     def load(cls, source: str | Path) -> Taxonomy:
-        """Load a shipped tree by name (`lab`, `ifeval`) or a tree from a YAML file.
+        """Load a shipped tree by name (`default`, `lab`, `ifeval`) or a tree from a YAML file.
 
         A file holds `name`, `version` and `leaves`, a mapping from path to `verifier`, `description`,
         `passes`, `fails` and, where wanted, `params`, `prompt`, `pinned`.
@@ -138,7 +138,8 @@ class Taxonomy:
 
         shipped = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))
         if isinstance(source, str) and source in shipped:
-            return cls.from_json({"name": source, **shipped[source]}, where=f"taxonomy {source}")
+            tree = _united(shipped, source)
+            return cls.from_json({"name": source, **tree}, where=f"taxonomy {source}")
         path = Path(source)
         try:
             data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -241,6 +242,20 @@ class Taxonomy:
         kept = {leaf.name: leaf for leaf in self.leaves if leaf.name not in gone}
         kept.update({leaf.name: leaf for leaf in add})
         return Taxonomy(self.name, self.version + 1, tuple(kept.values()), self.fingerprint)
+
+
+def _united(shipped: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a shipped tree's data; one that unites others takes each verifier's first leaf."""
+    tree = dict(shipped[name])
+    parts, without = tree.pop("unites", ()), set(tree.pop("without", ()))
+    taken = {leaf["verifier"] for leaf in tree.get("leaves", {}).values()}
+    leaves = dict(tree.get("leaves", {}))
+    for part in parts:
+        for path, leaf in shipped[part]["leaves"].items():
+            if leaf["verifier"] not in taken | without:
+                leaves[path] = leaf
+        taken |= {leaf["verifier"] for leaf in shipped[part]["leaves"].values()}
+    return {**tree, "leaves": leaves}
 
 
 def _read_leaf(path: str, data: Any, where: str) -> Leaf:

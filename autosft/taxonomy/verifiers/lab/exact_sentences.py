@@ -11,5 +11,5 @@ END = re.compile(r"[.!?]+[\"')\]”’]*(?:\s+|$)")
 
 
 def check(prompt: str, response: str, *, n: int) -> bool:
-    """Return whether there are `n`; text after the last end is a sentence, a piece without letters is none."""
+    """Return whether there are `n`; a rest without an end counts, a piece without letters does not."""
     return sum(1 for piece in END.split(response) if any(c.isalnum() for c in piece)) == n
