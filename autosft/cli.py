@@ -135,7 +135,7 @@ def actions(folder: FolderArgument = None, as_json: JsonOption = False) -> None:
 def catalogue(as_json: JsonOption = False) -> None:
     """Show all data actions with their parameters."""
     from autosft import report
-    from autosft.actions import catalogue as list_actions
+    from autosft.actions.catalogue import catalogue as list_actions
 
     _show(list_actions(), as_json, report.show_catalogue)
 

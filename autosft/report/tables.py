@@ -26,7 +26,7 @@ def make_console(stream: TextIO | None = None) -> Console:
     class PipeConsole(Console):
         def on_broken_pipe(self) -> None:
             # Rich would end the process with code 1; whether that is right is the caller's to say.
-            raise
+            raise BrokenPipeError
 
     return PipeConsole(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
 
@@ -96,11 +96,11 @@ def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
 
 
 def show_actions(console: Console, actions: Sequence[View]) -> None:
-    """Print one line an action: what it did to the pool, counted from its diff."""
+    """Print one line an action: rows added, cut, edited, re-weighted and moved, counted from its diff."""
     if not actions:
         console.print("No action has been applied yet.")
         return
-    table = _table("round", "action", "added", "removed", "changed", "weights", "moved", "tokens", "new best")
+    table = _table("round", "action", "added", "cut", "edited", "weight", "moved", "tokens", "best")
     for column in range(2, 8):
         table.columns[column].justify = "right"
     for row in actions:

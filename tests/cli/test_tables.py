@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fixtures import ACTIONS, HOSTILE, LEAVES, ROUNDS, STATUS
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from autosft import report
 from autosft.report.text import clean, count, duration, redact, score
+from tests.cli.fixtures import ACTIONS, HOSTILE, LEAVES, ROUNDS, STATUS
 
 
 def printed(show: Callable[[Console, Any], None], view: Any) -> str:

@@ -1,0 +1,21 @@
+"""Tests that need what most machines lack are opt-in, and skipped where one can see it."""
+
+from __future__ import annotations
+
+import pytest
+
+OPT_IN = {"live": "needs a served language model", "gpu": "needs a CUDA device"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    for name, need in OPT_IN.items():
+        parser.addoption(f"--{name}", action="store_true", help=f"run the tests marked {name}: {need}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for name, need in OPT_IN.items():
+        if not config.getoption(f"--{name}"):
+            skip = pytest.mark.skip(reason=f"{need}; run with --{name}")
+            for item in items:
+                if name in item.keywords:
+                    item.add_marker(skip)
