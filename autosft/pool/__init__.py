@@ -1,6 +1,7 @@
 """Rows, pools, their files, and how a row becomes tokens."""
 
 from autosft.pool.encode import Encoded, RowEncoder
+from autosft.pool.io import BadRow, read_pool, write_pool
 from autosft.pool.rows import (
     as_data,
     base_id,
@@ -15,6 +16,7 @@ from autosft.pool.table import POOL_SCHEMA, Pool
 
 __all__ = [
     "POOL_SCHEMA",
+    "BadRow",
     "Encoded",
     "Pool",
     "RowEncoder",
@@ -24,6 +26,8 @@ __all__ = [
     "content_id",
     "made_row",
     "new_row",
+    "read_pool",
     "with_prompt",
     "with_response",
+    "write_pool",
 ]

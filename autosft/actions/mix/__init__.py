@@ -1,0 +1,1 @@
+"""Mixture weights: which rows are trained on how often. Weights are compiled from shares of tokens."""

@@ -1,0 +1,1 @@
+"""Positions of rows in training, as fractions of the token budget."""

@@ -1,0 +1,1 @@
+"""Mending rows: minimal edits of responses, rewording of prompts."""

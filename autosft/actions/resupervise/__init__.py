@@ -1,0 +1,1 @@
+"""Replacing responses by better ones."""

@@ -1,0 +1,219 @@
+"""Reading and writing pools. A user's files are only ever read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from autosft.errors import PoolError
+from autosft.pool.formats import row_of
+from autosft.pool.rows import base_id, content_id
+from autosft.pool.table import POOL_SCHEMA, Pool
+from autosft.types import Row
+
+_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+_SUFFIXES = (*_LINES, ".parquet", ".json")
+_NAMED = 5
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that cannot be used: file, line (or row number, from 1) and why."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+def read_pool(
+    path: Path | str, *, bad_rows: Literal["refuse", "skip"] = "refuse"
+) -> tuple[Pool, list[BadRow]]:
+    """Read rows from a file or folder.
+
+    Known: parquet; JSON lines, plain, `.gz` or `.zst`; a JSON list; a folder of these; a saved `datasets` one.
+    Records hold OpenAI `messages`, ShareGPT `conversations`, or Alpaca or prompt/response columns.
+
+    Args:
+        path: File or folder.
+        bad_rows: `refuse` raises if any row is unusable; `skip` leaves it out and reports it.
+
+    Returns:
+        The pool, and the rows that were left out.
+
+    Raises:
+        PoolError: Nothing to read there, a file is damaged, bad rows are refused, or none is usable.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise PoolError("no such file or folder", where=str(path))
+    tables: list[Pool] = []
+    rows: list[Row] = []
+    bad: list[BadRow] = []
+    for file in _files(path):
+        native = _native(file, bad) if file.suffix == ".parquet" else None
+        if native is not None:
+            tables.append(native)
+            continue
+        source = _stem(file)
+        for line, record in _records(file):
+            try:
+                if isinstance(record, PoolError):
+                    raise record
+                rows.append(row_of(record, source))
+            except PoolError as error:
+                bad.append(BadRow(str(file), line, error.what))
+    if bad and bad_rows == "refuse":
+        raise PoolError(
+            f"{len(bad)} rows cannot be used, the first: {'; '.join(str(b) for b in bad[:_NAMED])}",
+            where=str(path),
+            hint="mend them, or set pool.bad_rows=skip",
+        )
+    pool = _joined(tables, rows)
+    if not len(pool):
+        first = f", the first: {bad[0]}" if bad else ""
+        raise PoolError(f"no usable row ({len(bad)} unusable{first})", where=str(path))
+    return pool, bad
+
+
+def write_pool(pool: Pool, path: Path | str) -> None:
+    """Write a pool as parquet; `read_pool` gives it back identically."""
+    pq.write_table(pool.table, str(path), compression="zstd", row_group_size=32_768)
+
+
+def _joined(tables: list[Pool], rows: list[Row]) -> Pool:
+    if len(tables) == 1 and not rows:
+        return tables[0]
+    first = tables[0] if tables else Pool.from_rows([])
+    for table in tables[1:]:
+        first = first.append(table.rows())
+    return first.append(rows)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        if not path.name.endswith(_SUFFIXES):
+            raise PoolError("unknown kind of file", where=str(path), hint=f"known: {', '.join(_SUFFIXES)}")
+        return [path]
+    if (path / "dataset_dict.json").is_file():
+        if (path / "train").is_dir():
+            return [path / "train"]
+        raise PoolError(
+            "a saved dataset without a train split", where=str(path), hint="give one split's folder"
+        )
+    if (path / "dataset_info.json").is_file() and (path / "state.json").is_file():
+        return [path]
+    files = sorted(f for f in path.rglob("*") if f.is_file() and f.name.endswith(_SUFFIXES))
+    if not files:
+        raise PoolError(
+            "no file of rows in this folder", where=str(path), hint=f"known: {', '.join(_SUFFIXES)}"
+        )
+    return files
+
+
+def _stem(file: Path) -> str:
+    return file.name.split(".", 1)[0] or file.name
+
+
+def _records(file: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line or row number, record or the error of reading it)."""
+    try:
+        if file.is_dir():
+            yield from _saved_dataset(file)
+        elif file.suffix == ".parquet":
+            yield from _parquet(file)
+        elif file.suffix == ".json":
+            yield from enumerate(_json_list(file), start=1)
+        else:
+            with _open(file) as stream:
+                for line, text in enumerate(stream, start=1):
+                    if text.strip():
+                        yield line, _record(text.removeprefix(b"\xef\xbb\xbf") if line == 1 else text)
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise PoolError(f"damaged or unreadable: {error}", where=str(file)) from None
+
+
+def _open(file: Path) -> IO[bytes] | gzip.GzipFile:
+    if file.suffix == ".gz":
+        return gzip.open(file, "rb")
+    if file.suffix == ".zst":
+        import zstandard
+
+        try:
+            return io.BytesIO(zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).readall())
+        except zstandard.ZstdError as error:
+            raise PoolError(f"damaged: {error}", where=str(file)) from None
+    return file.open("rb")
+
+
+def _record(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError as strict:
+        try:
+            # The strict parser refuses escaped lone surrogates; they become U+FFFD like everywhere else.
+            return json.loads(text.decode("utf-8"))
+        except (ValueError, RecursionError):
+            return PoolError(f"not JSON: {strict}")
+
+
+def _json_list(file: Path) -> list[Any]:
+    found = _record(file.read_bytes())
+    if isinstance(found, PoolError):
+        raise PoolError(found.what, where=str(file))
+    if not isinstance(found, list):
+        raise PoolError("not a list of records", where=str(file), hint="JSON lines need the suffix .jsonl")
+    return found
+
+
+def _parquet(file: Path) -> Iterator[tuple[int, Any]]:
+    number = 0
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(batch_size=_BATCH):
+            for record in batch.to_pylist():
+                number += 1
+                yield number, record
+
+
+def _saved_dataset(folder: Path) -> Iterator[tuple[int, Any]]:
+    import datasets
+
+    try:
+        dataset = datasets.load_from_disk(str(folder))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PoolError(f"not a saved dataset: {error}", where=str(folder)) from None
+    yield from enumerate(dataset, start=1)
+
+
+def _native(file: Path, bad: list[BadRow]) -> Pool | None:
+    """Read a file that `write_pool` wrote; None if it is another parquet file."""
+    try:
+        if (pq.read_schema(file).metadata or {}).get(b"autosft.pool") != b"1":
+            return None
+        pool = Pool(pq.read_table(file).cast(POOL_SCHEMA))
+    except (OSError, pa.ArrowException) as error:
+        raise PoolError(f"damaged or unreadable: {error}", where=str(file)) from None
+    ids = pool.ids
+    fits = [base_id(row_id) == content_id(row.messages) for row_id, row in zip(ids, pool.rows(), strict=True)]
+    seen: set[str] = set()
+    for line, (row_id, same) in enumerate(zip(ids, fits, strict=True), start=1):
+        if not same or row_id in seen:
+            bad.append(
+                BadRow(str(file), line, f"id {row_id} {'repeats' if same else 'does not match the messages'}")
+            )
+            fits[line - 1] = False
+        seen.add(row_id)
+    return pool if all(fits) else pool.keep(fits)
