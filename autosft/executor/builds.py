@@ -87,7 +87,7 @@ def read_training_set(build: Artifact, seed: int) -> TrainingSet:
         offsets = np.load(build.file("offsets.npy"))
         with np.load(build.file(plan_name(seed))) as plan:
             order, step_starts, sequence_starts = plan["rows"], plan["step_starts"], plan["sequence_starts"]
-        table = pq.read_table(build.file("rows.parquet"), columns=["id", "source", "leaf"])
+        table = pq.ParquetFile(build.file("rows.parquet")).read(columns=["id", "source", "leaf"])
     except (OSError, ValueError, KeyError) as error:
         raise ArtifactError(f"the build cannot be read: {error}", where=str(build.path)) from None
     n_rows = table.num_rows

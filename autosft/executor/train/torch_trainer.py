@@ -28,7 +28,7 @@ from autosft.executor.train.ledger import Ledger
 from autosft.types import TrainSettings
 
 if TYPE_CHECKING:
-    import torch
+    from autosft.executor.train.adamw import AdamW
 
 VERSION = 1
 
@@ -49,20 +49,20 @@ def train(job: TrainJob, report: Report) -> TrainResult:
     import torch
     from safetensors.torch import save_file
 
+    from autosft.executor.train.adamw import AdamW
+
     data = read_training_set(job.build, job.seed)
     verify_fingerprint(job.base.path, job.base_fingerprint)
     torch.manual_seed(job.seed)
     model = load_model(job.base, job.settings.dtype, device=pick_device())
     _require_vocab(job, data)
-    optimiser = _optimiser(model, job.settings)
+    optimiser = AdamW(*model.optimiser_groups(), job.settings)
     ledger = Ledger(data)
     forward_tokens = job.forward_tokens or model.forward_tokens
     clock = _Clock()
     for step in range(data.steps):
         lr = learning_rate(step, data.steps, job.settings)
-        loss, norm, tokens = _step(
-            model, optimiser, ledger, data, step, lr, forward_tokens, job.settings.clip_norm
-        )
+        loss, norm, tokens = _step(model, optimiser, ledger, data, step, lr, forward_tokens)
         clock.add(tokens)
         if step % job.settings.log_every_steps == 0 or step == data.steps - 1:
             report({"step": step + 1, "steps": data.steps, "loss": loss, "tokens_per_s": clock.rate()})
@@ -111,17 +111,14 @@ def forward_passes(
 
 def _step(
     model: CausalModel,
-    optimiser: torch.optim.Optimizer,
+    optimiser: AdamW,
     ledger: Ledger,
     data: TrainingSet,
     step: int,
     lr: float,
     forward_tokens: int,
-    clip_norm: float,
 ) -> tuple[float, float, int]:
     """Do one optimiser step; return (mean loss, gradient norm before clipping, tokens)."""
-    import torch
-
     passes = list(forward_passes(data, step, forward_tokens))
     n_targets = sum(batch.n_targets for _, batch in passes)
     total, tokens = 0.0, 0
@@ -137,32 +134,9 @@ def _step(
         ledger.consume(step, rows, batch.lengths_P, counts, sums)
         total += float(sums.sum())
         tokens += batch.n_tokens
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
-    norm = float(torch.nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True))
-    for group in optimiser.param_groups:
-        group["lr"] = lr
-    if math.isfinite(norm):
-        optimiser.step()
-    optimiser.zero_grad(set_to_none=True)
+    norm = optimiser.step(lr)
     ledger.stepped(lr, norm)
     return total / max(1, n_targets), norm, tokens
-
-
-def _optimiser(model: CausalModel, settings: TrainSettings) -> torch.optim.Optimizer:
-    import torch
-
-    decayed, plain = model.optimiser_groups()
-    groups: list[dict[str, Any]] = [
-        {"params": decayed, "weight_decay": settings.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=settings.lr,
-        betas=(settings.beta1, settings.beta2),
-        eps=1e-8,
-        fused=True,
-    )
 
 
 def _require_vocab(job: TrainJob, data: TrainingSet) -> None:
