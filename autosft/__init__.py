@@ -1,4 +1,5 @@
-"""autosft: research supervised fine-tuning data in rounds, with agents, on a frozen base and an equal token budget.
+"""autosft: research supervised fine-tuning data in rounds, with agents, on a frozen base and an equal token
+budget.
 
 The public API; names load on first use, so `import autosft` stays quick.
 """
@@ -34,7 +35,7 @@ _API = {
     "views": "autosft.meta",
     "write_pool": "autosft.pool",
 }
-__all__ = sorted(_API)
+__all__ = list(_API)
 
 
 def __getattr__(name: str) -> Any:

@@ -56,7 +56,9 @@ class Artifact:
             ArtifactError: The artifact has no such file.
         """
         if name not in self.files:
-            raise ArtifactError(f"no file named {name!r}", where=str(self.path), hint=f"has {sorted(self.files)}")
+            raise ArtifactError(
+                f"no file named {name!r}", where=str(self.path), hint=f"has {sorted(self.files)}"
+            )
         return self.path / name
 
 
@@ -80,7 +82,8 @@ class ArtifactStore:
         return self.root / kind / key
 
     def find(self, kind: str, key: str) -> Artifact | None:
-        """Return a finished artifact, or None; a corrupt one is moved to `ROOT/quarantine` and reported as None."""
+        """Return a finished artifact, or None; a corrupt one is moved to `ROOT/quarantine` and reported as
+        None."""
         try:
             return self.load(kind, key)
         except CorruptRecordError:
@@ -151,13 +154,16 @@ class ArtifactStore:
         body = orjson.loads(orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY))
         for name in names:
             sync_file(step.path / name)
-        write_atomic(step.path / RECORD, orjson.dumps({"sha": fingerprint(body), "body": body}, option=orjson.OPT_INDENT_2))
+        write_atomic(
+            step.path / RECORD,
+            orjson.dumps({"sha": fingerprint(body), "body": body}, option=orjson.OPT_INDENT_2),
+        )
         final.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.rename(step.path, final)
             self._note_completion(kind, key)
         except OSError:
-            # Either another process finished the same step first (keep its result) or a partial folder is in the way.
+            # Another process finished the same step first (keep its result), or a partial folder is there.
             if self.find(kind, key) is None:
                 shutil.rmtree(final, ignore_errors=True)
                 os.rename(step.path, final)
@@ -165,7 +171,9 @@ class ArtifactStore:
         sync_folder(final.parent)
 
     def _note_completion(self, kind: str, key: str) -> None:
-        line = orjson.dumps({"kind": kind, "fingerprint": key, "time": time.time(), "pid": os.getpid()}) + b"\n"
+        line = (
+            orjson.dumps({"kind": kind, "fingerprint": key, "time": time.time(), "pid": os.getpid()}) + b"\n"
+        )
         # One short O_APPEND write is atomic, so processes can share the file.
         handle = os.open(self.root / "completed.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:

@@ -1,33 +1,33 @@
 """One tree of errors; every message says what was wrong, where, and what to do.
 
-    AutosftError
-    ├── ConfigError             an override, setting or file of settings is unusable
-    ├── PoolError               a pool cannot be read or holds no usable row
-    ├── BaseModelError          a base model folder cannot be loaded or used
-    ├── TemplateError           a chat template renders turns that cannot be masked
-    ├── ActionError
-    │   ├── UnknownActionError  a kind outside the closed catalogue
-    │   ├── ActionParamsError   parameters that do not match the action's schema
-    │   └── EmptyPoolError      an action or a recipe leaves no rows
-    ├── VerifierError           an unknown requirement or bad requirement arguments
-    ├── TaxonomyError           a leaf that its verifier cannot decide
-    ├── SuiteError              an evaluation suite cannot be loaded
-    ├── GuardError              an invariant would be broken; nothing was started
-    │   ├── BaseFingerprintError    I1  the base is not the campaign's base
-    │   ├── BudgetError             I2  token budget, passes or steps differ
-    │   ├── FrozenSettingsError     I3  settings differ from the campaign's
-    │   ├── HypothesisError         I4  no hypothesis, or an edit after submission
-    │   ├── ContaminationError      I5  evaluation text would be trained on
-    │   ├── HoldoutError            I6  a sealed suite would be read or scored twice
-    │   ├── LineageError            I7  a made row lacks its parent or verdicts
-    │   ├── ContextCapError         I8  an agent's context would exceed its cap
-    │   └── SpendCapError           I9  a cap would be exceeded, or a price is unknown
-    ├── ProposalError           a proposal is malformed or repeats an earlier one
-    ├── ExecutorError           training, conversion, generation or scoring failed
-    ├── ArtifactError
-    │   └── CorruptRecordError  a stored record does not match its own hash
-    └── CampaignError           a campaign folder cannot be used
-        └── CampaignLockedError     another process is working on it
+AutosftError
+├── ConfigError             an override, setting or file of settings is unusable
+├── PoolError               a pool cannot be read or holds no usable row
+├── BaseModelError          a base model folder cannot be loaded or used
+├── TemplateError           a chat template renders turns that cannot be masked
+├── ActionError
+│   ├── UnknownActionError  a kind outside the closed catalogue
+│   ├── ActionParamsError   parameters that do not match the action's schema
+│   └── EmptyPoolError      an action or a recipe leaves no rows
+├── VerifierError           an unknown requirement or bad requirement arguments
+├── TaxonomyError           a leaf that its verifier cannot decide
+├── SuiteError              an evaluation suite cannot be loaded
+├── GuardError              an invariant would be broken; nothing was started
+│   ├── BaseFingerprintError    I1  the base is not the campaign's base
+│   ├── BudgetError             I2  token budget, passes or steps differ
+│   ├── FrozenSettingsError     I3  settings differ from the campaign's
+│   ├── HypothesisError         I4  no hypothesis, or an edit after submission
+│   ├── ContaminationError      I5  evaluation text would be trained on
+│   ├── HoldoutError            I6  a sealed suite would be read or scored twice
+│   ├── LineageError            I7  a made row lacks its parent or verdicts
+│   ├── ContextCapError         I8  an agent's context would exceed its cap
+│   └── SpendCapError           I9  a cap would be exceeded, or a price is unknown
+├── ProposalError           a proposal is malformed or repeats an earlier one
+├── ExecutorError           training, conversion, generation or scoring failed
+├── ArtifactError
+│   └── CorruptRecordError  a stored record does not match its own hash
+└── CampaignError           a campaign folder cannot be used
+    └── CampaignLockedError     another process is working on it
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Spend: every cost is reserved before it is caused and settled after it (I9).
 
-Kinds: `device_s` (seconds of one device or worker), `usd`, `llm_tokens`. The ledger is its own append-only file: what
-something cost is measured, so it is no part of the journal's hash chain. A reservation without a settlement (a killed
-process) counts as spent in full.
+Kinds: `device_s` (seconds of one device or worker), `usd`, `llm_tokens`. The ledger is its own append-only
+file: what something cost is measured, so it is no part of the journal's hash chain. A reservation without a
+settlement (a killed process) counts as spent in full.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ class Spend:
             SpendCapError: The cap would be exceeded; nothing is reserved.
         """
         with self._lock:
+            setting = "device_hours" if kind == "device_s" else kind
             cap, spent = self._caps.get(kind), self.spent.get(kind, 0.0)
             if cap is not None and spent + amount > cap:
                 raise SpendCapError(
                     f"{kind} cap {cap:g} would be exceeded: {spent:g} spent, {amount:g} more needed",
                     where=where,
-                    hint=f"raise spend.{'device_hours' if kind == 'device_s' else kind} and run the same command again",
+                    hint=f"raise spend.{setting} and run the same command again",
                 )
             if self._wall_cap_s is not None and self._first_time is not None:
                 used = time.time() - self._first_time

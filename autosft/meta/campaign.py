@@ -1,24 +1,24 @@
 """Opening a campaign folder: everything frozen at the start is fixed here, and checked on every later start.
 
-    OUT/campaign.json    what is frozen: settings, fingerprints of base, pool, suites, encoder, the token budget
-    OUT/config.json      the whole configuration of the latest start (operational settings may change)
-    OUT/journal.jsonl    what happened, hash-chained
-    OUT/artifacts/       every finished step
-    OUT/../.sealed/NAME  what agents must not see: the held-out twin, the lab's manifest
+OUT/campaign.json    what is frozen: settings, fingerprints of base, pool, suites, encoder, the token budget
+OUT/config.json      the whole configuration of the latest start (operational settings may change)
+OUT/journal.jsonl    what happened, hash-chained
+OUT/artifacts/       every finished step
+OUT/../.sealed/NAME  what agents must not see: the held-out twin, the lab's manifest
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from autosft.actions import ActionContext, BenchmarkIndex, BuildGuard
-from autosft.artifacts import Artifact, ArtifactStore, write_atomic
+from autosft.artifacts import ArtifactStore, write_atomic
 from autosft.config import Config, campaign_settings, changed_settings, settings_fingerprint
 from autosft.errors import BaseFingerprintError, CampaignError, FrozenSettingsError
 from autosft.evals import Suite, load_suite, read_items, write_items
@@ -52,7 +52,8 @@ class Facts:
         items: Artifact id of the dev items.
         suites: Suite name -> fingerprint, primary and guard.
         primary: Names of the primary suites.
-        benchmarks: Fingerprints of everything builds are decontaminated against (I5), held-out digests included.
+        benchmarks: Fingerprints of everything builds are decontaminated against (I5), held-out digests
+        included.
         taxonomy: Fingerprint of the taxonomy tree.
         budget_tokens: Training tokens of every run (I2).
         optimizer_steps: Optimiser steps of every run.
@@ -130,7 +131,7 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
         pool, items_path = _stored_inputs(store, opened)
     else:
         pool, manifest = _initial_pool(config)
-        pool = _with_leaves(pool, taxonomy)
+        pool = assign(pool, taxonomy)
         items_path = _store_items(store, config)
         if manifest is not None:
             seal_manifest(folder, manifest)
@@ -145,10 +146,10 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     encoder = RowEncoder(base, config.trainer.sequence_tokens)
     items = tuple(read_items(items_path))
     benchmarks = _benchmarks(items, config, folder)
-    facts = opened or _freeze(config, folder, store, pool, base, found, encoder, items_path, items, benchmarks, taxonomy)
-    ctx = ActionContext(
-        seed=0, encoder=encoder, taxonomy=taxonomy, programs=config.programs, artifacts=store
+    facts = opened or _freeze(
+        config, folder, store, pool, base, found, encoder, items_path, items, benchmarks, taxonomy
     )
+    ctx = ActionContext(seed=0, encoder=encoder, taxonomy=taxonomy, programs=config.programs, artifacts=store)
     write_atomic(folder / CONFIG, orjson.dumps(config.to_json(), option=orjson.OPT_INDENT_2))
     journal.append("campaign.opened", facts.name, {"facts": fingerprint(asdict(facts)), **_headline(facts)})
     spend = Spend(folder, _caps(config), config.spend.wall_s)
@@ -162,8 +163,21 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
         max_passes=config.campaign.max_passes,
     )
     return Campaign(
-        folder, config, facts, store, journal, Hypotheses(journal), spend, pool, encoder, taxonomy, items,
-        items_path, benchmarks, ctx, guard,
+        folder,
+        config,
+        facts,
+        store,
+        journal,
+        Hypotheses(journal),
+        spend,
+        pool,
+        encoder,
+        taxonomy,
+        items,
+        items_path,
+        benchmarks,
+        ctx,
+        guard,
     )
 
 
@@ -186,9 +200,13 @@ def read_facts(folder: Path) -> Facts:
         data["primary"], data["benchmarks"] = tuple(data["primary"]), tuple(data["benchmarks"])
         return Facts(**data)
     except FileNotFoundError:
-        raise CampaignError("no campaign here", where=str(folder), hint="start one with `autosft run --out DIR`") from None
+        raise CampaignError(
+            "no campaign here", where=str(folder), hint="start one with `autosft run --out DIR`"
+        ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CampaignError(f"unreadable ({error})", where=str(path), hint="restore the file from a backup") from None
+        raise CampaignError(
+            f"unreadable ({error})", where=str(path), hint="restore the file from a backup"
+        ) from None
 
 
 def check_same_settings(facts: Facts, config: Config, folder: Path) -> None:
@@ -213,14 +231,6 @@ def _initial_pool(config: Config) -> tuple[Pool, Any]:
         return make_pool(config.lab.rows, config.lab.seed)
     pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
     return pool, None
-
-
-def _with_leaves(pool: Pool, taxonomy: Taxonomy) -> Pool:
-    """Give rows the leaf that their requirements say."""
-    leaves = assign(pool, taxonomy)
-    if leaves == pool.leaves:
-        return pool
-    return Pool.from_rows(replace(row, leaf=leaf) for row, leaf in zip(pool.rows(), leaves, strict=True))
 
 
 def _base_folder(config: Config) -> Path:
@@ -255,17 +265,19 @@ def _store_items(store: ArtifactStore, config: Config) -> Path:
 
 
 def _stored_inputs(store: ArtifactStore, facts: Facts) -> tuple[Pool, Path]:
-    pool, _ = read_pool(store.load("pool", facts.pool, check_files=True).file("pool.parquet"), bad_rows="refuse")
+    pool, _ = read_pool(
+        store.load("pool", facts.pool, check_files=True).file("pool.parquet"), bad_rows="refuse"
+    )
     return pool, store.load("items", facts.items, check_files=True).file("items.jsonl")
 
 
 def _benchmarks(items: tuple[EvalItem, ...], config: Config, folder: Path) -> tuple[BenchmarkIndex, ...]:
-    by_suite: dict[str, list[str]] = {}
+    by_suite: dict[str, list[EvalItem]] = {}
     for item in items:
-        texts = [m.content for m in item.messages if m.role == "user"] + [item.reference or ""]
-        by_suite.setdefault(item.suite, []).extend(text for text in texts if text)
-    dev = [BenchmarkIndex.from_items(name, texts) for name, texts in sorted(by_suite.items())]
-    return (*dev, *sealed_benchmarks(config, folder, opened=(folder / CAMPAIGN).exists()))
+        by_suite.setdefault(item.suite, []).append(item)
+    suites = [Suite(name, tuple(members)) for name, members in sorted(by_suite.items())]
+    dev = [BenchmarkIndex.from_items(suite.name, suite.reference_texts()) for suite in suites]
+    return (*dev, *sealed_benchmarks(config, folder, suites))
 
 
 def _freeze(
@@ -315,7 +327,14 @@ def _freeze(
 
 
 def _headline(facts: Facts) -> dict[str, Any]:
-    keys = ("base_fingerprint", "pool", "pool_rows", "budget_tokens", "optimizer_steps", "settings_fingerprint")
+    keys = (
+        "base_fingerprint",
+        "pool",
+        "pool_rows",
+        "budget_tokens",
+        "optimizer_steps",
+        "settings_fingerprint",
+    )
     return {key: getattr(facts, key) for key in keys}
 
 

@@ -1,4 +1,5 @@
-"""The claimed best (I12): a new incumbent is measured again with fresh training seeds before anything is claimed."""
+"""The claimed best (I12): a new incumbent is measured again with fresh training seeds before anything is
+claimed."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def decide_claim(
     failed = [r for r in receipts if r.status != "ok"]
     if failed:
         causes = "; ".join(f"seed {r.seed}: {r.cause}" for r in failed)
-        campaign.journal.append("claim.decided", str(number), _untested(facts, f"fresh seeds failed: {causes}"))
+        campaign.journal.append(
+            "claim.decided", str(number), _untested(facts, f"fresh seeds failed: {causes}")
+        )
         return f"not claimed: fresh seeds failed ({causes})"
     data = _test(campaign, facts, history, receipts)
     campaign.journal.append("claim.decided", str(number), data)

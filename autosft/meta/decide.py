@@ -1,8 +1,9 @@
-"""Which proposal becomes the next round: dry runs, ranking by calibrated expectation, bundling of disjoint ones.
+"""Which proposal becomes the next round: dry runs, ranking by calibrated expectation, bundling of disjoint
+ones.
 
-Every proposal is applied to the parent's pool before it is ranked. One that changes nothing, leaves too little to
-train on or equals something tried before is rejected with its reason; the rest compete on predicted gain times how
-well its analyst's predictions have held so far.
+Every proposal is applied to the parent's pool before it is ranked. One that changes nothing, leaves too
+little to train on or equals something tried before is rejected with its reason; the rest compete on
+predicted gain times how well its analyst's predictions have held so far.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def touched_rows(before: Pool, after: Pool) -> frozenset[tuple[str, str]]:
 def _by_id(pool: Pool) -> dict[str, tuple[float, str, float]]:
     """Return row id -> (weight, order key as text, jitter); as text, a missing key (NaN) equals itself."""
     places = zip(pool.ids, pool.weights, pool.order_keys, pool.order_jitter, strict=True)
-    return {row_id: (float(weight), repr(float(key)), float(jitter)) for row_id, weight, key, jitter in places}
+    return {
+        row_id: (float(weight), repr(float(key)), float(jitter)) for row_id, weight, key, jitter in places
+    }
 
 
 def try_proposal(
@@ -105,7 +108,8 @@ def try_proposal(
 
 
 def calibration(rounds: Sequence[PastRound], analyst: str) -> float:
-    """Return how much of an analyst's predicted gain has come true, shrunk towards 1 while little is known."""
+    """Return how much of an analyst's predicted gain has come true, shrunk towards 1 while little is
+    known."""
     predicted = actual = 0.0
     n = 0
     for past in rounds:

@@ -82,7 +82,9 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     def after_claim(state: State) -> str:
         return "finish" if state["stop"] else "observe"
 
-    graph.add_conditional_edges(START, start, {name: name for name in ("register", "observe", "claim")} | {"finish": END})
+    graph.add_conditional_edges(
+        START, start, {"register": "register", "observe": "observe", "claim": "claim", "finish": END}
+    )
     graph.add_conditional_edges("observe", fan_out, ["analyst"])
     graph.add_edge("analyst", "decide")
     graph.add_conditional_edges("decide", after_decision, {"register": "register", "finish": END})

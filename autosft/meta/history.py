@@ -1,4 +1,5 @@
-"""What a campaign's journal says happened: rounds, claims, the incumbent. Read-only; works on a running campaign."""
+"""What a campaign's journal says happened: rounds, claims, the incumbent. Read-only; works on a running
+campaign."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ class History:
 
     @property
     def incumbent(self) -> RoundFacts | None:
-        """The measured round with the highest mean that breaks no guard suite; the parent of the next round."""
+        """The measured round with the highest mean that breaks no guard suite; the parent of the next
+        round."""
         able = [r for r in self.rounds if r.measured and not r.data["guards_broken"]]
         return max(able, key=lambda r: (r.score or 0.0, -r.round), default=None)
 
@@ -150,6 +152,7 @@ class History:
             number = int(entry.key)
             found += [PastProposal(number, p["analyst"], p, True) for p in decision["accepted"]]
             found += [
-                PastProposal(number, r["proposal"]["analyst"], r["proposal"], False) for r in decision["rejected"]
+                PastProposal(number, r["proposal"]["analyst"], r["proposal"], False)
+                for r in decision["rejected"]
             ]
         return tuple(found)

@@ -1,7 +1,7 @@
 """What happens at each node of the meta graph: functions from records to a record.
 
-Every node is idempotent: it names its result by its inputs, returns the record that is there, and writes its own
-last. A node that runs again after a crash therefore repeats nothing that was finished.
+Every node is idempotent: it names its result by its inputs, returns the record that is there, and writes
+its own last. A node that runs again after a crash therefore repeats nothing that was finished.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from autosft.meta.record import write_round
 from autosft.meta.runs import find_receipts, store_receipts
 from autosft.meta.sources import gather_sources
 from autosft.meta.state import State
-from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
 from autosft.pool import Pool
+from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
 from autosft.types import Event, Recipe, SeedReceipt
 
 Emit = Callable[[Event], None]
@@ -91,7 +91,9 @@ class Nodes:
             if self._c.store.find("evidence", key) is None:
                 sources = sources or gather_sources(self._c, number, history)
                 evidence = analyst.collect(sources)
-                with self._c.store.create("evidence", key, {"analyst": analyst.name, "round": number}) as step:
+                with self._c.store.create(
+                    "evidence", key, {"analyst": analyst.name, "round": number}
+                ) as step:
                     step.data = evidence.to_json()
         return {"replies": None, "decision": "", "recipe": "", "build": "", "status": "ok"}
 
@@ -184,7 +186,7 @@ class Nodes:
             raise ExecutorError(
                 f"the untouched pool could not be measured: {causes}",
                 where="round 0",
-                hint="without it there is nothing to compare with; see the logs under the campaign's `logs` folder",
+                hint="without it there is nothing to compare with; see the campaign's `logs` folder",
             )
         return {"status": f"failed: {causes}"}
 
@@ -196,7 +198,8 @@ class Nodes:
         return {"stop": ""}
 
     def claim(self, state: State) -> dict[str, Any]:
-        """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12); then go on or stop."""
+        """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12); then go on
+        or stop."""
         number = state["round"]
         text = decide_claim(self._c, number, self.history(), self.run_seeds, self._emit)
         if text:
@@ -270,7 +273,10 @@ class Nodes:
         choice = choose(trials, history.past(), bundle=c.config.components.analysis)
         with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
             effect = self._effect(choice, parent.recipe, parent_build.pool)
-            step.data = {**_decision_data(number, parent.round, parent.recipe, choice, abstained), "effect": effect}
+            step.data = {
+                **_decision_data(number, parent.round, parent.recipe, choice, abstained),
+                "effect": effect,
+            }
 
     def _effect(self, choice: Choice, parent: Recipe, pool: Pool) -> str:
         """Return the fingerprint of the pool that the accepted proposals together make of the parent's."""
@@ -285,8 +291,9 @@ class Nodes:
         settings, best = c.config.campaign, history.incumbent
         if number >= self.last_round:
             return f"all {self.last_round} rounds are done"
-        if settings.target_score is not None and best is not None and best.score >= settings.target_score:
-            return f"the incumbent reached the target score {settings.target_score:g}"
+        target, reached = settings.target_score, best.score if best is not None else None
+        if target is not None and reached is not None and reached >= target:
+            return f"the incumbent reached the target score {target:g}"
         if settings.patience is not None and best is not None and number - best.round >= settings.patience:
             return f"no new incumbent for {settings.patience} rounds"
         return ""
@@ -358,7 +365,9 @@ def _decision_data(
     for proposal in proposals:
         for leaf, delta in proposal.predicted.items():
             predicted[leaf] = max(predicted.get(leaf, -1.0), delta)
-    lines = [f"{t.proposal.analyst} proposes {_kinds(t)}: accepted ({t.gain:+.3f} predicted)" for t in accepted]
+    lines = [
+        f"{t.proposal.analyst} proposes {_kinds(t)}: accepted ({t.gain:+.3f} predicted)" for t in accepted
+    ]
     lines += [f"{t.proposal.analyst} proposes {_kinds(t)}: rejected, {why}" for t, why in choice.rejected]
     lines += [f"{a.analyst} abstains: {a.reason}" for a in abstained]
     return {
@@ -367,7 +376,9 @@ def _decision_data(
         "recipe": new.to_json(),
         "recipe_fingerprint": new.fingerprint,
         "accepted": [p.model_dump(mode="json") for p in proposals],
-        "rejected": [{"proposal": t.proposal.model_dump(mode="json"), "why": why} for t, why in choice.rejected],
+        "rejected": [
+            {"proposal": t.proposal.model_dump(mode="json"), "why": why} for t, why in choice.rejected
+        ],
         "abstained": [a.model_dump(mode="json") for a in abstained],
         "bundled": choice.bundled,
         "kinds": [call.kind for p in proposals for call in p.calls],

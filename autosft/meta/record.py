@@ -1,4 +1,5 @@
-"""Writing a round down: scores with intervals, comparison with the parent, leaf scores, supply, diffs, hypothesis."""
+"""Writing a round down: scores with intervals, comparison with the parent, leaf scores, supply, diffs,
+hypothesis."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ from autosft.meta.scores import leaf_means, load_table
 from autosft.meta.state import State
 from autosft.taxonomy import supply
 from autosft.types import Recipe, SeedReceipt
+
 
 def write_round(campaign: Campaign, state: State, recipe: Recipe, history: History) -> dict[str, Any]:
     """Write the round's record, resolve its hypothesis, journal it; return the record with a headline."""
@@ -59,7 +61,10 @@ def write_round(campaign: Campaign, state: State, recipe: Recipe, history: Histo
     c.journal.append(
         "round.recorded",
         str(number),
-        {"record": key, **{k: data[k] for k in ("status", "parent", "score", "families", "build", "verdict")}},
+        {
+            "record": key,
+            **{k: data[k] for k in ("status", "parent", "score", "families", "build", "verdict")},
+        },
     )
     return data
 
@@ -67,9 +72,11 @@ def write_round(campaign: Campaign, state: State, recipe: Recipe, history: Histo
 def _identity(
     c: Campaign, state: State, recipe: Recipe, parent: RoundFacts | None, build: Build | None
 ) -> dict[str, Any]:
-    decision: Mapping[str, Any] = c.store.load("decision", state["decision"]).data if state.get("decision") else {}
+    decision: Mapping[str, Any] = (
+        c.store.load("decision", state["decision"]).data if state.get("decision") else {}
+    )
     registered = c.journal.find("hypothesis.registered", str(state["round"]))
-    facts: Mapping[str, Any] = build.data if build else {}
+    facts: Mapping[str, Any] = build.artifact.data if build else {}
     n_new = len(decision.get("kinds", ()))
     diffs = [asdict(d) if not isinstance(d, Mapping) else dict(d) for d in facts.get("diffs", ())]
     diffs = diffs[len(diffs) - n_new :] if n_new else []
@@ -147,7 +154,9 @@ def _measurements(
     compared = compare(before, table, noise)
     old = leaf_means(before)
     data["leaf_deltas"] = {leaf: means[leaf] - old[leaf] for leaf in means}
-    data["leaf_verdicts"] = {leaf: found.verdict for leaf, found in compare_leaves(before, table, noise).items()}
+    data["leaf_verdicts"] = {
+        leaf: found.verdict for leaf, found in compare_leaves(before, table, noise).items()
+    }
     data["delta_parent"] = compared.diff
     data["comparison"] = {"against": parent.round, **_plain(compared)}
     data["verdict"] = f"vs round {parent.round}: {compared.text()}"
@@ -181,7 +190,7 @@ def _leaves(
         name: leaf_means(load_table(c.store, receipts, c.items, list(c.facts.primary), metric=name))
         for name in ("form", "content")
     }
-    stock = supply(build.pool, c.taxonomy, c.encoder.counts(build.pool)[0], passes=c.ctx.passes)
+    stock = supply(build.pool, c.taxonomy, c.encoder.counts(build.pool)[0].tolist(), passes=c.ctx.passes)
     leaves = {}
     for leaf, measured in estimate_leaves(table, noise).items():
         known = stock.get(leaf)

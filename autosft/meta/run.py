@@ -21,7 +21,9 @@ from autosft.types import Event
 HARMLESS = {".lock", "artifacts", "logs", CONFIG, "quarantine"}
 
 
-def run_campaign(config: Config, out: Path | None = None, on_event: Callable[[Event], None] | None = None) -> dict[str, Any]:
+def run_campaign(
+    config: Config, out: Path | None = None, on_event: Callable[[Event], None] | None = None
+) -> dict[str, Any]:
     """Run a campaign to its end, from wherever its folder says it stands.
 
     Args:
@@ -83,7 +85,9 @@ def resume_campaign(out: Path, on_event: Callable[[Event], None] | None = None) 
 
 def campaign_folder(config: Config, out: Path | None) -> Path:
     """Return where a campaign lies: `out`, `campaign.out`, or `runs/<campaign.name>`."""
-    chosen = out or (Path(config.campaign.out) if config.campaign.out else Path("runs") / config.campaign.name)
+    chosen = out or (
+        Path(config.campaign.out) if config.campaign.out else Path("runs") / config.campaign.name
+    )
     return chosen.expanduser().absolute()
 
 
@@ -96,7 +100,9 @@ def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CampaignError(f"cannot be created ({error.strerror})", where=str(folder), hint="choose another --out") from None
+        raise CampaignError(
+            f"cannot be created ({error.strerror})", where=str(folder), hint="choose another --out"
+        ) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CampaignError("cannot be written to", where=str(folder), hint="choose another --out")
     others = sorted(p.name for p in folder.iterdir() if p.name not in HARMLESS)

@@ -32,7 +32,8 @@ def _key(campaign: Campaign, build: str, seeds: Sequence[int]) -> str:
 
 
 def store_receipts(campaign: Campaign, build: str, receipts: Sequence[SeedReceipt]) -> None:
-    """Keep the receipts of a build's runs, if all of them succeeded; failed ones are tried again on a restart."""
+    """Keep the receipts of a build's runs, if all of them succeeded; failed ones are tried again on a
+    restart."""
     if any(receipt.status != "ok" for receipt in receipts):
         return
     key = _key(campaign, build, [r.seed for r in receipts])

@@ -45,6 +45,6 @@ def load_table(
 def leaf_means(table: ScoreTable) -> dict[str, float]:
     """Return leaf -> mean over its items and the seeds, in leaf order."""
     return {
-        name: float(mean) for name, mean in zip(table.leaf_names, table.leaf_scores_SL.mean(axis=0), strict=True)
+        name: float(mean)
+        for name, mean in zip(table.leaf_names, table.leaf_scores_SL.mean(axis=0), strict=True)
     }
-

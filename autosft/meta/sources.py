@@ -10,7 +10,8 @@ from autosft.subagents.evidence import Sources
 
 
 def gather_sources(campaign: Campaign, number: int, history: History) -> Sources:
-    """Return the sources for round `number`: the incumbent's pool, answers, losses, and the history so far."""
+    """Return the sources for round `number`: the incumbent's pool, answers, losses, and the history so
+    far."""
     c, parent = campaign, history.incumbent
     assert parent is not None
     build = load_build(c.store.load("build", parent.build))
@@ -18,7 +19,9 @@ def gather_sources(campaign: Campaign, number: int, history: History) -> Sources
     for receipt in parent.seeds:
         outputs[receipt.seed] = read_outputs(c.store.load("generate", receipt.outputs).file("outputs.jsonl"))
     artifacts = [f"round/{parent.round}", f"build/{parent.build}"]
-    artifacts += [f"{kind}/{key}" for r in parent.seeds for kind, key in (("train", r.train), ("score", r.scores))]
+    artifacts += [
+        f"{kind}/{key}" for r in parent.seeds for kind, key in (("train", r.train), ("score", r.scores))
+    ]
     return Sources(
         round=number,
         pool=build.pool,

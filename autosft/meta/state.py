@@ -6,7 +6,8 @@ from typing import Annotated, TypedDict
 
 
 def gather(known: list[str], new: list[str] | None) -> list[str]:
-    """Reducer of the analysts' fan-in: None starts a new round, ids are added, sorted so that order never matters."""
+    """Reducer of the analysts' fan-in: None starts a new round, ids are added, sorted so that order never
+    matters."""
     return [] if new is None else sorted({*known, *new})
 
 

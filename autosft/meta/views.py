@@ -65,7 +65,9 @@ def status(out: Path) -> dict[str, Any]:
         "device_hours": round(spent.get("device_s", 0.0) / 3600, 4),
         "usd": spent.get("usd", 0.0),
         "llm_tokens": spent.get("llm_tokens", 0.0),
-        "elapsed_s": round((entries[-1].time if finished else time.time()) - entries[0].time, 1) if entries else None,
+        "elapsed_s": round((entries[-1].time if finished else time.time()) - entries[0].time, 1)
+        if entries
+        else None,
     }
 
 
@@ -136,7 +138,9 @@ def taxonomy(out: Path, round: int | None = None) -> list[dict[str, Any]]:
         measured = {r.round: r for r in history.rounds if r.measured}
         if round not in measured:
             known = ", ".join(map(str, measured)) or "none"
-            raise CampaignError(f"round {round} has no scores", where=str(out), hint=f"rounds with scores: {known}")
+            raise CampaignError(
+                f"round {round} has no scores", where=str(out), hint=f"rounds with scores: {known}"
+            )
         chosen = measured[round]
     best, targeted = history.incumbent, targeted_rounds(history)
     previous = next((r for r in reversed(history.rounds) if r.round < chosen.round and r.measured), None)
@@ -170,8 +174,8 @@ def targeted_rounds(history: History) -> dict[str, list[int]]:
 def actions(out: Path) -> list[dict[str, Any]]:
     """Return what each action of each round did, counted from its diff.
 
-    `set_new_best` says that the action's round set a new best: co-occurrence, not attribution, where a round holds
-    several actions.
+    `set_new_best` says that the action's round set a new best: co-occurrence, not attribution, where a
+    round holds several actions.
     """
     read_facts(out)
     _, history = _open(out)
@@ -197,7 +201,8 @@ def actions(out: Path) -> list[dict[str, Any]]:
 
 
 def _locked(out: Path) -> bool:
-    """Say whether a live process works on the campaign; taking its lock, even for a moment, could turn it away."""
+    """Say whether a live process works on the campaign; taking its lock, even for a moment, could turn it
+    away."""
     try:
         os.kill(int((out / LOCK).read_text()), 0)
     except (OSError, ValueError):

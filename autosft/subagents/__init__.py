@@ -1,4 +1,5 @@
-"""Agents: they read one kind of evidence and return executable proposals; they never touch the disk or a device."""
+"""Agents: they read one kind of evidence and return executable proposals; they never touch the disk or a
+device."""
 
 from autosft.subagents.analyst import ANALYSTS, Analyst, analysts_for
 from autosft.subagents.proposal import Abstention, Proposal, parse_reply

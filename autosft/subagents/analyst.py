@@ -1,7 +1,8 @@
 """What an analyst is: one kind of evidence in, one executable proposal or an abstention out.
 
-Adding one is one file with `collect` and `propose` and a line in `ANALYSTS`. Under the `rules` policy `propose` is
-a deterministic function of the evidence; nothing an analyst sees comes from held-out suites (I6).
+Adding one is one file with `collect` and `propose` and a line in `ANALYSTS`. Under the `rules` policy
+`propose` is a deterministic function of the evidence; nothing an analyst sees comes from held-out suites
+(I6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The training-data analyst: what the rows of the parent's pool are like, without looking at any model.
 
 Evidence: rows, tokens and passing shares per leaf and source, copies, and what share of the failing rows a
-mechanical edit or a program would mend (found by trying). Rule: mend what can be mended, drop what cannot, drop copies.
+mechanical edit or a program would mend (found by trying). Rule: mend what can be mended, drop what cannot,
+drop copies.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def collect(sources: Sources) -> list[Finding]:
             "form_failing": len(form_bad),
             "content_failing": len(content_bad),
             "form_mendable_frac": round(mended_frac(pool, form_bad, edit, ctx), 4),
-            "content_mendable_frac": round(max([0.0, *(mended_frac(pool, content_bad, c, ctx) for c in correct)]), 4),
+            "content_mendable_frac": round(
+                max([0.0, *(mended_frac(pool, content_bad, c, ctx) for c in correct)]), 4
+            ),
             "dev_score": round(sources.leaf_scores.get(leaf, -1.0), 6),
         }
         findings.append(Finding("leaf", leaf, values))
@@ -61,7 +64,8 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     """Mend by edit the leaves where edits work, drop the form failures where they do not, drop copies."""
     leaves, pool = evidence.of("leaf"), evidence.of("pool")["all"]
     scored = {leaf: v for leaf, v in leaves.items() if v["dev_score"] >= 0}
-    mend, drop = [], []
+    mend: list[str] = []
+    drop: list[str] = []
     for leaf, v in leaves.items():
         if leaf == PLAIN or v["rows"] == 0 or v["form_failing"] / v["rows"] < FAILING_FRAC:
             continue
@@ -85,7 +89,9 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         for leaf in scored:
             predicted[leaf] = predicted.get(leaf, 0.0) + 0.1 * pool["copies"] / pool["rows"]
     if not actions:
-        wrong = [leaf for leaf, v in leaves.items() if v["content_failing"] > FAILING_FRAC * max(1, v["rows"])]
+        wrong = [
+            leaf for leaf, v in leaves.items() if v["content_failing"] > FAILING_FRAC * max(1, v["rows"])
+        ]
         if not wrong:
             return abstention("rows pass their checks, and copies are few")
         actions.append(("prune/verifier", {"checks": "content"}))

@@ -1,9 +1,9 @@
 """The learning-dynamics analyst: how the parent's runs learned, from losses, positions and seeds.
 
-Evidence: loss per leaf on the last pass, share of failing rows in the last part of the budget against the whole,
-concentration of sources over the budget, plain chat's share and loss, what the highest-loss rows are, spread between
-seeds. Rule: put sound rows last where failing ones stand there; take budget from what is learned already; give it to
-what is not.
+Evidence: loss per leaf on the last pass, share of failing rows in the last part of the budget against the
+whole, concentration of sources over the budget, plain chat's share and loss, what the highest-loss rows
+are, spread between seeds. Rule: put sound rows last where failing ones stand there; take budget from what
+is learned already; give it to what is not.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ def collect(sources: Sources) -> list[Finding]:
     tokens, _ = sources.ctx.encoder.counts(sources.pool)
     losses: dict[str, list[float]] = defaultdict(list)
     per_row: dict[int, list[float]] = defaultdict(list)
-    last_failing, all_failing, last_sources = [], [], defaultdict(float)
+    last_failing: list[float] = []
+    all_failing: list[float] = []
+    last_sources: dict[str, float] = defaultdict(float)
     for folder in sources.runs.values():
         table = pq.read_table(folder / "row_loss.parquet", columns=["row", "leaf", "last_loss"])
-        for row, leaf, loss in zip(*(table.column(n).to_pylist() for n in ("row", "leaf", "last_loss")), strict=True):
+        for row, leaf, loss in zip(
+            *(table.column(n).to_pylist() for n in ("row", "leaf", "last_loss")), strict=True
+        ):
             if loss is not None:
                 losses[leaf or PLAIN].append(loss)
                 per_row[row].append(loss)
@@ -78,7 +82,9 @@ def collect(sources: Sources) -> list[Finding]:
         )
     findings.append(_outliers(rows, per_row))
     by_seed = [mean(v.strict for v in verdicts) for verdicts in sources.verdicts.values()]
-    findings.append(Finding("seeds", "score", {"spread": round(max(by_seed) - min(by_seed), 4), "n": len(by_seed)}))
+    findings.append(
+        Finding("seeds", "score", {"spread": round(max(by_seed) - min(by_seed), 4), "n": len(by_seed)})
+    )
     return findings
 
 
@@ -90,7 +96,8 @@ def _outliers(rows: list[Any], per_row: dict[int, list[float]]) -> Finding:
 
 
 def propose(evidence: Evidence) -> dict[str, Any]:
-    """Re-order where the end of the budget is worse than the rest; else move budget to what is not learned."""
+    """Re-order where the end of the budget is worse than the rest; else move budget to what is not
+    learned."""
     leaves, position = evidence.of("leaf"), evidence.of("position")["last"]
     scored = {leaf: v for leaf, v in leaves.items() if v["score"] >= 0}
     actions: list[tuple[str, dict[str, Any]]] = []
@@ -100,8 +107,8 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     if position["failing_frac_overall"] > 0.02 and position["failing_frac"] > 0.02:
         actions.append(("order/verified_last", {}))
         claims.append(
-            f"{position['failing_frac']:.0%} of the rows in the last {LAST_FRAC:.0%} of the budget fail their checks; "
-            "sound rows last leave the better habits"
+            f"{position['failing_frac']:.0%} of rows in the last {LAST_FRAC:.0%} of the budget fail their "
+            "checks; sound rows last leave the better habits"
         )
         predicted = {leaf: 0.15 * (1 - v["score"]) for leaf, v in scored.items()}
     elif excess > EXCESS or position["largest_source_frac"] > 0.8:

@@ -1,7 +1,7 @@
 """Evidence: measured findings with the artifacts they come from, one kind of source an analyst.
 
-A finding is numbers about a subject (a leaf, a source, a round), never prose from rows: what analysts of any policy
-read is bounded and typed.
+A finding is numbers about a subject (a leaf, a source, a round), never prose from rows: what analysts of
+any policy read is bounded and typed.
 """
 
 from __future__ import annotations

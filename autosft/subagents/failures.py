@@ -1,9 +1,9 @@
 """The failure-case analyst: what the parent's checkpoints get wrong on the dev suites, and what taught it.
 
-Evidence per leaf: how often answers fail by form, by content, by being cut; the pool's supply; and, for failing items,
-the nearest training prompts (rapidfuzz) and how many of those rows break their own requirements. Rule: act on the
-leaves that lose most, by what their nearest rows show: none -> write some; wrong content -> correct it; wrong form ->
-edit it; sound but few -> give them weight.
+Evidence per leaf: how often answers fail by form, by content, by being cut; the pool's supply; and, for
+failing items, the nearest training prompts (rapidfuzz) and how many of those rows break their own
+requirements. Rule: act on the leaves that lose most, by what their nearest rows show: none -> write some;
+wrong content -> correct it; wrong form -> edit it; sound but few -> give them weight.
 """
 
 from __future__ import annotations
@@ -47,10 +47,14 @@ def collect(sources: Sources) -> list[Finding]:
     nearest = _nearest(sources, rows, failing)
     content_bad = [r.index for r in rows if not r.content]
     mends = {
-        name: mended_frac(sources.pool, content_bad, ActionCall("resupervise/program", {"program": name}), sources.ctx)
+        name: mended_frac(
+            sources.pool, content_bad, ActionCall("resupervise/program", {"program": name}), sources.ctx
+        )
         for name in sources.programs
     }
-    findings = [Finding("program", name, {"mended_frac": round(frac, 4)}) for name, frac in sorted(mends.items())]
+    findings = [
+        Finding("program", name, {"mended_frac": round(frac, 4)}) for name, frac in sorted(mends.items())
+    ]
     findings.append(Finding("pool", "all", {"content_failing": len(content_bad), "rows": len(rows)}))
     for leaf, score in sources.leaf_scores.items():
         tally, near = counts[leaf], nearest.get(leaf, [])
@@ -70,7 +74,9 @@ def collect(sources: Sources) -> list[Finding]:
     return findings
 
 
-def _nearest(sources: Sources, rows: list[Checked], failing: dict[str, list[int]]) -> dict[str, list[Checked]]:
+def _nearest(
+    sources: Sources, rows: list[Checked], failing: dict[str, list[int]]
+) -> dict[str, list[Checked]]:
     """Return leaf -> training rows nearest to its failing prompts."""
     import numpy as np
     from rapidfuzz import fuzz, process
@@ -107,9 +113,14 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     options += _corrections(evidence, leaves, programs)
     bad_form = [leaf for leaf in losses if leaves[leaf]["nearest_form_failing_frac"] >= TEACHES_WRONG]
     if bad_form:
-        deltas = {leaf: 0.4 * (1 - leaves[leaf]["score"]) * leaves[leaf]["nearest_form_failing_frac"] for leaf in bad_form}
-        claim = f"rows nearest to the failures break their own requirement in {len(bad_form)} leaves; editing them helps"
-        options.append((sum(deltas.values()), claim, ("repair/verifier_edit", {"leaves": sorted(bad_form)}), deltas))
+        deltas = {
+            leaf: 0.4 * (1 - leaves[leaf]["score"]) * leaves[leaf]["nearest_form_failing_frac"]
+            for leaf in bad_form
+        }
+        claim = f"rows nearest to failures break their requirement in {len(bad_form)} leaves; editing helps"
+        options.append(
+            (sum(deltas.values()), claim, ("repair/verifier_edit", {"leaves": sorted(bad_form)}), deltas)
+        )
     if not options:
         weak = [leaf for leaf in losses if leaves[leaf]["supply_passing"] > 0][:3]
         if not weak:
@@ -117,7 +128,9 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         deltas = {leaf: 0.15 * (1 - leaves[leaf]["score"]) for leaf in weak}
         factor = 2.0 if evidence.round % 2 else 3.0
         claim = f"rows look sound where answers fail; {', '.join(weak)} need more weight"
-        options.append((0.0, claim, ("mix/leaf_weights", {"weights": {leaf: factor for leaf in weak}}), deltas))
+        options.append(
+            (0.0, claim, ("mix/leaf_weights", {"weights": {leaf: factor for leaf in weak}}), deltas)
+        )
     options.sort(key=lambda o: (-o[0], o[1]))
     chosen = options[:2]
     predicted: dict[str, float] = {}
@@ -137,7 +150,10 @@ def _corrections(
     if not able or not wrong:
         return []
     name = max(sorted(able), key=lambda n: able[n])
-    deltas = {leaf: 0.4 * v["content_failing_frac"] * v["nearest_content_failing_frac"] for leaf, v in leaves.items()}
+    deltas = {
+        leaf: 0.4 * v["content_failing_frac"] * v["nearest_content_failing_frac"]
+        for leaf, v in leaves.items()
+    }
     deltas = {leaf: delta for leaf, delta in deltas.items() if delta > 0} or {leaf: 0.01 for leaf in leaves}
     claim = f"{wrong} rows state wrong content and the program {name!r} mends {able[name]:.0%} of those tried"
     return [(sum(deltas.values()), claim, ("resupervise/program", {"program": name}), deltas)]

@@ -1,8 +1,8 @@
 """The research-history analyst: what was tried, what it was predicted to do and did, and what never was.
 
-Evidence: per round its families, predicted and actual change; proposals that were never run; families never used;
-how each leaf moved. Rule: run the best proposal that was set aside; else a family that was never tried, aimed at the
-leaves that have moved least; else repeat what worked, further.
+Evidence: per round its families, predicted and actual change; proposals that were never run; families never
+used; how each leaf moved. Rule: run the best proposal that was set aside; else a family that was never
+tried, aimed at the leaves that have moved least; else repeat what worked, further.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def collect(sources: Sources) -> list[Finding]:
         }
         findings.append(Finding("round", str(past.round), values))
     used = {family for past in sources.rounds for family in past.families}
-    findings.append(Finding("families", "never_used", {"names": " ".join(f for f in FAMILIES if f not in used)}))
+    findings.append(
+        Finding("families", "never_used", {"names": " ".join(f for f in FAMILIES if f not in used)})
+    )
     first = sources.rounds[0].leaf_scores if sources.rounds else {}
     supply = {leaf: 0 for leaf in sources.leaf_scores}
     for leaf in sources.pool.leaves:
@@ -40,7 +42,11 @@ def collect(sources: Sources) -> list[Finding]:
     for leaf, score in sources.leaf_scores.items():
         moved = score - first.get(leaf, score)
         findings.append(
-            Finding("leaf", leaf, {"score": round(score, 6), "moved": round(moved, 6), "supply_rows": supply[leaf]})
+            Finding(
+                "leaf",
+                leaf,
+                {"score": round(score, 6), "moved": round(moved, 6), "supply_rows": supply[leaf]},
+            )
         )
     run = {_actions(p.reply) for p in sources.proposals if p.adopted}
     for number, past_proposal in enumerate(sources.proposals):

@@ -1,7 +1,7 @@
 """What an analyst hands in: one executable proposal, or an abstention with a reason (I11).
 
-Both are closed pydantic models: a field too many, an action outside the catalogue or a parameter out of range is
-refused with the offending text named. Nothing in a proposal is ever executed as code.
+Both are closed pydantic models: a field too many, an action outside the catalogue or a parameter out of
+range is refused with the offending text named. Nothing in a proposal is ever executed as code.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def parse_reply(data: dict[str, Any]) -> Proposal | Abstention:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ProposalError(f"{first['msg']}: {str(first.get('input'))[:120]!r}", where=f"proposal.{where}") from None
+        raise ProposalError(
+            f"{first['msg']}: {str(first.get('input'))[:120]!r}", where=f"proposal.{where}"
+        ) from None
     except ActionError as error:
         raise ProposalError(str(error), where="proposal.actions") from None
     return proposal.model_copy(update={"actions": checked})
