@@ -31,6 +31,7 @@ app = typer.Typer(
     "budget, measure, decide.",
 )
 DEFAULT_FOLDER = Path("runs/lab")
+_INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
 _PROGRAM = "autosft"
 
@@ -163,10 +164,8 @@ def run_command(argv: Sequence[str]) -> int:
         return _fail(str(error), 2)
     except TyperException as error:
         return _fail(f"{error.format_message()} (see `{_PROGRAM} --help`)", 2)
-    except _Terminated:
-        return _TERMINATED
     except (KeyboardInterrupt, typer.Abort):
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:
         # The reader (`| head`) has left; Python would complain once more while it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -186,9 +185,10 @@ def _follow_campaign(folder: Path, start: Any) -> None:
     try:
         with report.follow(console) as follower:
             start(follower)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         _say_stopped(folder)
-        raise
+        # Typer would turn every interrupt into the same code.
+        raise typer.Exit(_TERMINATED if isinstance(stop, _Terminated) else _INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, previous)
     views = _views()

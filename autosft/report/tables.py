@@ -6,6 +6,7 @@ Every text may come from a pool or a model: it is cleaned, and printed as text, 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -33,11 +34,21 @@ def make_console(stream: TextIO | None = None) -> Console:
 
 def print_json(data: Any, stream: TextIO | None = None) -> None:
     """Print data as ASCII JSON, so that no text in it can steer a terminal; NaN becomes null."""
-    import orjson
+    (stream or sys.stdout).write(json.dumps(_plain(data), indent=2) + "\n")
 
-    plain = orjson.loads(orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS))
-    out = stream or sys.stdout
-    out.write(json.dumps(plain, indent=2) + "\n")
+
+def _plain(value: Any) -> Any:
+    """Return JSON data; unlike a strict encoder this keeps text with lone surrogates, as pools hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    # numpy scalars and arrays become Python's; anything else is shown as its text.
+    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
 def show_status(console: Console, status: View) -> None:
