@@ -157,7 +157,7 @@ class LiveFollower:
 
 
 _STYLES = {"round_done": "green", "claim": "bold", "campaign_done": "bold", "note": "yellow"}
-_BAR_CELLS = 20
+_BAR_CELLS = 14
 
 
 def _bar_line(seed: int, worker: SeedProgress, now: float) -> RenderableType:
