@@ -67,7 +67,7 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
             return "finish"
         return "register" if state["round"] == 0 else "observe"
 
-    def fan_out(state: State) -> list[Send]:
+    def fan_out(state: State) -> list[Any]:
         return [Send("analyst", {"round": state["round"], "name": name}) for name in nodes.analysts]
 
     def after_decision(state: State) -> str:
