@@ -32,6 +32,7 @@ class ActionContext:
         programs: Programs that actions may name: known names, or objects with the `Program` protocol.
         artifacts: Store that training artifacts are read from.
         reasons: Row id -> why the action at work touched it; for people, never for decisions.
+        tally: What the action at work counted besides, such as the yield of a gate.
     """
 
     seed: int
@@ -40,11 +41,12 @@ class ActionContext:
     programs: Sequence[str | Program] = ()
     artifacts: ArtifactStore | None = None
     reasons: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    tally: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
     _verdicts: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def scoped(self, seed: int) -> ActionContext:
         """Return the context for one action: another seed, no reasons yet, the same memory of verdicts."""
-        return replace(self, seed=seed, reasons={})
+        return replace(self, seed=seed, reasons={}, tally={})
 
     def rng(self, name: str, params: Any = None) -> np.random.Generator:
         """Return a generator that depends on the seed, a name and parameters only, not on what ran before."""

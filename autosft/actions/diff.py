@@ -75,7 +75,7 @@ def diff_pools(before: Pool, after: Pool, kind: str, ctx: ActionContext) -> Acti
         rows_reweighted=reweighted,
         rows_moved=moved,
         tokens_delta=_tokens(after, made, new, ctx) - _tokens(before, gone, old, ctx),
-        reasons=dict(reasons.most_common(MAX_REASONS)),
+        reasons=dict(reasons.most_common(MAX_REASONS)) | {k: n for k, n in ctx.tally.items() if n},
         samples=samples,
     )
 

@@ -1,0 +1,50 @@
+"""Replace wrong responses by a program's right ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from autosft.actions.context import ActionContext, failing
+from autosft.actions.params import Name, VerdictFilter
+from autosft.pool import Pool, made_row
+from autosft.types import Row
+
+EXAMPLE: dict[str, Any] = {"program": "lab"}
+KIND = "resupervise/program"
+
+
+class Params(VerdictFilter):
+    """Which program answers, and for which rows: those that fail."""
+
+    program: Name = Field(description="Name of a program the campaign offers.")
+    drop_failures: bool = Field(False, description="Drop the rows that the program cannot make pass.")
+
+
+def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
+    """Return the pool with new responses, each passing all requirements of its row.
+
+    Raises:
+        ActionError: No such program.
+        EmptyPoolError: No row would be left.
+    """
+    program = ctx.program(params.program)
+    rows = pool.rows()
+    made: dict[int, Row] = {}
+    keep = np.ones(len(pool), dtype=bool)
+    for index in np.flatnonzero(params.selects(pool)).tolist():
+        row = rows[index]
+        if not params.counted(row, failing(ctx.passes(row), params.checks)):
+            continue
+        answer = program.correct(row)
+        new = None if answer is None else made_row(row, response=answer, made_by=KIND, method="replace", verdicts={})
+        verdicts = {} if new is None else ctx.passes(new)
+        if new is not None and answer != row.response and all(verdicts.values()):
+            made[index] = made_row(row, response=answer, made_by=KIND, method="replace", verdicts=verdicts)
+            ctx.because(row, f"answered by {program.name}")
+        elif params.drop_failures:
+            keep[index] = False
+            ctx.because(row, f"{program.name} has no passing answer")
+    return pool.replace(list(made), list(made.values())).keep(keep)

@@ -1,0 +1,60 @@
+"""Add new rows for a leaf, written by a program; each passes its checks and is unlike the rows there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
+
+from autosft.actions.context import ActionContext
+from autosft.actions.near import near_duplicates
+from autosft.actions.params import ActionParams, Name
+from autosft.errors import ActionError
+from autosft.pool import Pool
+from autosft.types import Row
+
+EXAMPLE: dict[str, Any] = {"program": "lab", "leaf": "json", "rows": 50}
+KIND = "synthesize/template"
+
+
+class Params(ActionParams):
+    """Which program writes how many rows for which leaf."""
+
+    program: Name = Field(description="Name of a program the campaign offers.")
+    leaf: Name
+    rows: int = Field(100, ge=1, le=20_000)
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Another seed writes other rows.")
+    source: Name = Field("synthetic", description="Source label of the new rows.")
+    threshold: float = Field(0.95, ge=0.5, le=1, description="Trigram overlap with another row that bars a new one.")
+
+
+def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
+    """Return the pool with the rows that get through every gate added at the end.
+
+    Raises:
+        ActionError: No such program, or it writes nothing for this leaf.
+    """
+    written = ctx.program(params.program).write(params.leaf, params.rows, params.seed)
+    if not written:
+        raise ActionError(f"program {params.program!r} writes no row for leaf {params.leaf!r}", where="params.leaf")
+    passing: list[Row] = []
+    for row in written:
+        verdicts = ctx.passes(row)
+        if verdicts and all(verdicts.values()) and row.leaf == params.leaf:
+            passing.append(
+                replace(row, source=params.source, parent=None, made_by=KIND, method="new", verdicts=verdicts)
+            )
+    texts = [_text(row) for row in (*pool.rows(), *passing)]
+    found = near_duplicates(texts, params.threshold)[len(pool) :]
+    admitted = [row for row, earlier in zip(passing, found.tolist(), strict=True) if earlier < 0]
+    ctx.tally["written"] = len(written)
+    ctx.tally["failed its checks"] = len(written) - len(passing)
+    ctx.tally["near-duplicate"] = len(passing) - len(admitted)
+    for row in admitted:
+        ctx.because(row, f"new row for {params.leaf}")
+    return pool.append(admitted)
+
+
+def _text(row: Row) -> str:
+    return "\n".join(m.content for m in row.messages)
