@@ -36,7 +36,7 @@ _TERMINATED = 128 + signal.SIGTERM
 _PROGRAM = "autosft"
 
 FolderArgument = Annotated[
-    Path | None, typer.Argument(metavar="[DIR]", help="Campaign folder; default runs/lab.")
+    Path | None, typer.Argument(metavar="DIR", help="Campaign folder; default runs/lab.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -65,7 +65,7 @@ def run(
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE]...", help="Settings, e.g. campaign.rounds=8 model=PATH components=base."
+            metavar="KEY=VALUE", help="Settings, e.g. campaign.rounds=8 model=PATH components=base."
         ),
     ] = None,
     out: Annotated[

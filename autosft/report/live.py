@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_S = 15.0
 REDRAWS_PER_S = 4
-_QUIET = ("progress", "stage")
 
 
 class Follower(Protocol):
@@ -129,12 +128,12 @@ class LiveFollower:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Take in one event; all but progress and stages also leave a line that stays."""
+        """Take in one event; all but progress also leave a line that stays."""
         from rich.text import Text
 
         with self._lock:
             self._progress.apply(event, self._clock())
-        if event.kind not in _QUIET:
+        if event.kind != "progress":
             head = "" if event.round is None else f"round {event.round}  "
             self._console.print(
                 Text(head, style="dim") + Text(clean(event.text), style=_STYLES.get(event.kind, ""))
@@ -156,7 +155,7 @@ class LiveFollower:
             return Group(head, stage, *(_bar_line(s, w, now) for s, w in sorted(progress.seeds.items())))
 
 
-_STYLES = {"round_done": "green", "claim": "bold", "campaign_done": "bold", "note": "yellow"}
+_STYLES = {"round_done": "green", "claim": "bold", "campaign_done": "bold", "note": "yellow", "stage": "dim"}
 _BAR_CELLS = 14
 
 
