@@ -63,7 +63,7 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     def start(state: State) -> str:
         if nodes.pending_claim() is not None:
             return "claim"
-        if state["round"] > nodes.last_round:
+        if nodes.stop_reason(state["round"] - 1):
             return "finish"
         return "register" if state["round"] == 0 else "observe"
 

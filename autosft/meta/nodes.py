@@ -204,7 +204,7 @@ class Nodes:
         text = decide_claim(self._c, number, self.history(), self.run_seeds, self._emit)
         if text:
             self._emit(Event("claim", text, number))
-        return {"round": number + 1, "stop": self._stop_reason(number)}
+        return {"round": number + 1, "stop": self.stop_reason(number)}
 
     # --- shared by nodes
 
@@ -286,7 +286,10 @@ class Nodes:
         step = Recipe(pool.fingerprint, calls, parent.budget_tokens, parent.order, parent.seed)
         return apply_recipe(step, pool, self._c.ctx)[0].fingerprint
 
-    def _stop_reason(self, number: int) -> str:
+    def stop_reason(self, number: int) -> str:
+        """Return why the campaign ends after round `number`, or ''; before round 0 (-1) it never does."""
+        if number < 0:
+            return ""
         c, history = self._c, self.history()
         settings, best = c.config.campaign, history.incumbent
         if number >= self.last_round:

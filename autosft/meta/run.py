@@ -57,7 +57,8 @@ def run_campaign(
             )
         )
         try:
-            stop = str(run_graph(nodes, folder, nodes.last_round).get("stop", "")) or "all rounds are done"
+            state = run_graph(nodes, folder, nodes.last_round)
+            stop = str(state.get("stop") or nodes.stop_reason(nodes.next_round() - 1))
         except SpendCapError as error:
             stop = f"spend cap: {error}"
         return _finish(campaign, nodes, stop, emit)

@@ -118,12 +118,12 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     chat = leaves.get(PLAIN)
     # What is learned least with the smallest share of the budget gains most from a larger one.
     weak = sorted((v["score"], leaf) for leaf, v in scored.items() if v["rows"] > 0 and v["score"] < 0.9)[:4]
-    weights = {leaf: 2.0 for _, leaf in weak}
+    params: dict[str, Any] = {"factors": {leaf: 2.0 for _, leaf in weak}}
     if chat and chat["token_frac"] > CHAT_FRAC:
-        weights[PLAIN] = 0.5
+        params["plain"] = 0.5
         claims.append(f"plain chat takes {chat['token_frac']:.0%} of the budget at loss {chat['loss']:.2f}")
-    if weights:
-        actions.append(("mix/leaf_weights", {"weights": weights}))
+    if weak or "plain" in params:
+        actions.append(("mix/leaf_weights", params))
         names = ", ".join(leaf for _, leaf in weak) or "the leaves"
         claims.append(f"more budget for {names}")
         for score, leaf in weak:

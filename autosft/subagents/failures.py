@@ -9,6 +9,7 @@ wrong content -> correct it; wrong form -> edit it; sound but few -> give them w
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from autosft.subagents.analyst import abstention, proposal
@@ -22,6 +23,8 @@ NEAREST_ROWS = 5
 POOL_ROWS = 20_000
 SHORT_SUPPLY = 0.35
 TEACHES_WRONG = 0.2
+MENDS = 0.1
+MAX_OPTIONS = 3
 
 
 def collect(sources: Sources) -> list[Finding]:
@@ -99,53 +102,57 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     leaves = evidence.of("leaf")
     if not leaves:
         return abstention("nothing was scored")
-    typical = sorted(int(v["supply_passing"]) for v in leaves.values())[len(leaves) // 2]
     losses = sorted(leaves, key=lambda leaf: (leaves[leaf]["score"], leaf))
-    options: list[tuple[float, str, tuple[str, dict[str, Any]], dict[str, float]]] = []
-    programs = evidence.of("program")
-    empty = [leaf for leaf in losses if leaves[leaf]["supply_passing"] < SHORT_SUPPLY * max(1, typical)]
-    if empty and programs:
-        deltas = {leaf: 0.5 * (1 - leaves[leaf]["score"]) for leaf in empty}
-        params = {"program": next(iter(programs)), "leaves": sorted(empty), "rows_per_leaf": max(40, typical)}
-        names = ", ".join(sorted(empty))
-        claim = f"the pool has too few sound rows for {names}; written ones will teach them"
-        options.append((sum(deltas.values()), claim, ("synthesize/template", params), deltas))
-    options += _corrections(evidence, leaves, programs)
-    bad_form = [leaf for leaf in losses if leaves[leaf]["nearest_form_failing_frac"] >= TEACHES_WRONG]
-    if bad_form:
-        deltas = {
-            leaf: 0.4 * (1 - leaves[leaf]["score"]) * leaves[leaf]["nearest_form_failing_frac"]
-            for leaf in bad_form
-        }
-        claim = f"rows nearest to failures break their requirement in {len(bad_form)} leaves; editing helps"
-        options.append(
-            (sum(deltas.values()), claim, ("repair/verifier_edit", {"leaves": sorted(bad_form)}), deltas)
-        )
+    options = [*_writings(evidence, losses), *_corrections(evidence), *_edits(evidence, losses)]
     if not options:
-        weak = [leaf for leaf in losses if leaves[leaf]["supply_passing"] > 0][:3]
-        if not weak:
-            return abstention("no leaf has rows to give weight to")
-        deltas = {leaf: 0.15 * (1 - leaves[leaf]["score"]) for leaf in weak}
-        factor = 2.0 if evidence.round % 2 else 3.0
-        claim = f"rows look sound where answers fail; {', '.join(weak)} need more weight"
-        options.append(
-            (0.0, claim, ("mix/leaf_weights", {"weights": {leaf: factor for leaf in weak}}), deltas)
-        )
-    options.sort(key=lambda o: (-o[0], o[1]))
-    chosen = options[:2]
+        return _weights(evidence, losses)
+    options.sort(key=lambda option: (-option.gain, option.claim))
+    chosen = options[:MAX_OPTIONS]
     predicted: dict[str, float] = {}
-    for _, _, _, deltas in chosen:
-        for leaf, delta in deltas.items():
+    for option in chosen:
+        for leaf, delta in option.deltas.items():
             predicted[leaf] = max(predicted.get(leaf, 0.0), delta)
-    claims = "; ".join(claim for _, claim, _, _ in chosen)
-    return proposal(claims.capitalize() + ".", [action for _, _, action, _ in chosen], predicted, evidence)
+    claim = "; ".join(option.claim for option in chosen)
+    return proposal(claim.capitalize() + ".", [option.action for option in chosen], predicted, evidence)
 
 
-def _corrections(
-    evidence: Evidence, leaves: dict[str, Any], programs: dict[str, Any]
-) -> list[tuple[float, str, tuple[str, dict[str, Any]], dict[str, float]]]:
-    """Return the option of correcting wrong content by a program that was seen to mend it."""
-    able = {name: v["mended_frac"] for name, v in programs.items() if v["mended_frac"] >= 0.1}
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One action with its reason and the leaf deltas it promises."""
+
+    claim: str
+    action: tuple[str, dict[str, Any]]
+    deltas: dict[str, float]
+
+    @property
+    def gain(self) -> float:
+        return sum(self.deltas.values())
+
+
+def _writings(evidence: Evidence, losses: list[str]) -> list[_Option]:
+    """Write rows for leaves with hardly any sound ones, as many as a typical leaf has."""
+    leaves, programs = evidence.of("leaf"), evidence.of("program")
+    if not programs:
+        return []
+    typical = sorted(int(v["supply_passing"]) for v in leaves.values())[len(leaves) // 2]
+    short = [leaf for leaf in losses if leaves[leaf]["supply_passing"] < SHORT_SUPPLY * max(1, typical)]
+    return [
+        _Option(
+            f"the pool has {leaves[leaf]['supply_passing']} sound rows for {leaf}; written ones will teach it",
+            (
+                "synthesize/template",
+                {"program": next(iter(programs)), "leaf": leaf, "rows": max(40, typical)},
+            ),
+            {leaf: 0.5 * (1 - leaves[leaf]["score"])},
+        )
+        for leaf in short
+    ]
+
+
+def _corrections(evidence: Evidence) -> list[_Option]:
+    """Correct wrong content by a program that was seen to mend it."""
+    leaves, programs = evidence.of("leaf"), evidence.of("program")
+    able = {name: v["mended_frac"] for name, v in programs.items() if v["mended_frac"] >= MENDS}
     wrong = evidence.of("pool")["all"]["content_failing"]
     if not able or not wrong:
         return []
@@ -154,6 +161,38 @@ def _corrections(
         leaf: 0.4 * v["content_failing_frac"] * v["nearest_content_failing_frac"]
         for leaf, v in leaves.items()
     }
-    deltas = {leaf: delta for leaf, delta in deltas.items() if delta > 0} or {leaf: 0.01 for leaf in leaves}
-    claim = f"{wrong} rows state wrong content and the program {name!r} mends {able[name]:.0%} of those tried"
-    return [(sum(deltas.values()), claim, ("resupervise/program", {"program": name}), deltas)]
+    return [
+        _Option(
+            f"{wrong} rows state wrong content and the program {name} mends {able[name]:.0%} of those",
+            ("resupervise/program", {"program": name, "checks": "content"}),
+            {leaf: delta for leaf, delta in deltas.items() if delta > 0} or dict.fromkeys(leaves, 0.01),
+        )
+    ]
+
+
+def _edits(evidence: Evidence, losses: list[str]) -> list[_Option]:
+    """Edit the rows of leaves whose failures lie near rows of wrong form."""
+    leaves = evidence.of("leaf")
+    bad = [leaf for leaf in losses if leaves[leaf]["nearest_form_failing_frac"] >= TEACHES_WRONG]
+    if not bad:
+        return []
+    deltas = {
+        leaf: 0.4 * (1 - leaves[leaf]["score"]) * leaves[leaf]["nearest_form_failing_frac"] for leaf in bad
+    }
+    claim = f"rows nearest to failures break their requirement in {len(bad)} leaves; editing helps"
+    return [_Option(claim, ("repair/verifier_edit", {"leaves": sorted(bad)}), deltas)]
+
+
+def _weights(evidence: Evidence, losses: list[str]) -> dict[str, Any]:
+    """Give weight to the weakest leaves whose rows look sound."""
+    leaves = evidence.of("leaf")
+    weak = [leaf for leaf in losses if leaves[leaf]["supply_passing"] > 0][:3]
+    if not weak:
+        return abstention("no leaf has rows to give weight to")
+    factor = 2.0 if evidence.round % 2 else 3.0
+    return proposal(
+        f"Rows look sound where answers fail; {', '.join(weak)} need more weight.",
+        [("mix/leaf_weights", {"factors": dict.fromkeys(weak, factor)})],
+        {leaf: 0.15 * (1 - leaves[leaf]["score"]) for leaf in weak},
+        evidence,
+    )

@@ -89,7 +89,7 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         predicted = {leaf: 0.15 * (1 - leaves[leaf]["score"]) for leaf in supplied[:5]}
         return proposal(
             "The mixture was never changed; the weakest leaves get twice their share.",
-            [("mix/leaf_weights", {"weights": {leaf: 2.0 for leaf in supplied[:5]}})],
+            [("mix/leaf_weights", {"factors": dict.fromkeys(supplied[:5], 2.0)})],
             predicted,
             evidence,
         )
@@ -99,7 +99,7 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         predicted = {leaf: 0.1 * (1 - leaves[leaf]["score"]) for leaf in stuck}
         return proposal(
             f"{', '.join(stuck)} moved least so far; they get more of the budget.",
-            [("mix/leaf_weights", {"weights": {leaf: factor for leaf in stuck}})],
+            [("mix/leaf_weights", {"factors": dict.fromkeys(stuck, factor)})],
             predicted,
             evidence,
         )
