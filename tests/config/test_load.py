@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autosft.config import conf_dir, config_from_json, load_config, presets
+from autosft.config.compose import _quoted
 from autosft.config.schema import BOUNDS, Config
 from autosft.config.values import describe, field_types, known_keys
 from autosft.errors import ConfigError
@@ -86,13 +88,22 @@ def test_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_text_arrives_as_it_was_written(text: str) -> None:
     text = text.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     if not text or text == "null" or "${" in text or quoted:
         return
     assert load_config([f"campaign.out={text}"]).campaign.out == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_quoted_text_reads_back_equal_in_hydras_grammar(text: str) -> None:
+    text = text.strip()
+    if not text or "${" in text or (len(text) > 1 and text[0] == text[-1] and text[0] in "'\""):
+        return
+    assert OverridesParser.create().parse_override(f"key={_quoted(text)}").value() == text
 
 
 def test_awkward_paths(tmp_path: Path) -> None:
@@ -165,7 +176,7 @@ def test_a_bad_override_is_named_with_what_to_do(override: str, words: list[str]
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_no_text_raises_anything_but_a_config_error(text: str) -> None:
     for override in (
         text,
