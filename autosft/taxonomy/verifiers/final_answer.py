@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -37,13 +38,13 @@ def final_number(response: str) -> Fraction | None:
     The first number after the last '####' or '\boxed{' or 'answer is'; without such a marker, the last
     number.
     """
-    marks = list(MARKED.finditer(response))
-    for mark in reversed(marks):
-        found = NUMBER.search(response, mark.end())
-        if found:
-            return _number(found.group())
-    numbers = NUMBER.findall(response)
-    return _number(numbers[-1]) if numbers else None
+    numbers = list(NUMBER.finditer(response))
+    if not numbers:
+        return None
+    starts = [found.start() for found in numbers]
+    marks = [mark.end() for mark in MARKED.finditer(response) if mark.end() <= starts[-1]]
+    chosen = numbers[bisect_left(starts, marks[-1])] if marks else numbers[-1]
+    return _number(chosen.group())
 
 
 def _number(text: str) -> Fraction | None:
