@@ -1,7 +1,7 @@
 """The `autosft` command: thin. It loads settings, calls the library, and prints what the views return.
 
 Exit codes: 0 done; 1 an unexpected fault (a log with its traceback is named); 2 wrong use or a refused step;
-130 stopped by Ctrl-C, 143 by SIGTERM.
+130 stopped by Ctrl-C, 143 by SIGTERM or a closed terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM: stops as Ctrl-C does, with its own exit code."""
+    """Stops as Ctrl-C does, with its own exit code."""
 
 
 @app.callback(invoke_without_command=True)
@@ -181,7 +181,7 @@ def _follow_campaign(folder: Path, start: Any) -> None:
     from autosft import report
 
     console = report.make_console()
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = _stop_on_signals()
     try:
         with report.follow(console) as follower:
             start(follower)
@@ -190,11 +190,22 @@ def _follow_campaign(folder: Path, start: Any) -> None:
         # Typer would turn every interrupt into the same code.
         raise typer.Exit(_TERMINATED if isinstance(stop, _Terminated) else _INTERRUPTED) from None
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     views = _views()
     report.show_status(console, views.status(folder))
     console.print()
     report.show_rounds(console, views.rounds(folder))
+
+
+def _stop_on_signals() -> dict[int, Any]:
+    """Let SIGTERM and a closed terminal stop a campaign as Ctrl-C does; return the handlers they had."""
+    previous: dict[int, Any] = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Under nohup a closed terminal is to be ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            previous[number] = signal.signal(number, _terminate)
+    return previous
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -131,22 +131,35 @@ def show_actions(console: Console, actions: Sequence[View]) -> None:
 
 def show_catalogue(console: Console, actions: Sequence[View]) -> None:
     """Print the catalogue: each action's kind, what it does and its parameters."""
+    from rich.padding import Padding
+
     for row in actions:
         console.print(_text(row.get("kind", "-"), style="bold"))
         first, *_ = str(row.get("doc") or "").strip().splitlines() or [""]
-        console.print(_text(f"  {first}"))
+        console.print(Padding(_text(first), (0, 0, 0, 2), expand=False))
         schema = row.get("schema")
         properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
         for name, field in properties.items():
-            console.print(_text(f"    {name}: {_field(field)}"))
+            console.print(Padding(_text(f"{name}: {_field(field)}"), (0, 0, 0, 4), expand=False))
 
 
 def _field(field: object) -> str:
-    """Say in words what a parameter's JSON schema holds: its meaning and default, or its type."""
+    """Say in words what a parameter's JSON schema holds: its meaning or type, and its default."""
     if not isinstance(field, Mapping):
         return "-"
-    meaning = field.get("description") or field.get("type") or "see the schema"
-    return f"{meaning}" + (f" (default {_words(field['default'])})" if "default" in field else " (required)")
+    meaning = field.get("description")
+    if not meaning:
+        kinds = [
+            f"one of {_words(part['enum'])}" if "enum" in part else part.get("type") for part in _parts(field)
+        ]
+        meaning = " or ".join(str(kind) for kind in kinds if kind) or "see the schema"
+    default = field.get("default")
+    shown = "none" if default is None else _words(default)
+    return f"{meaning} " + (f"(default {shown})" if "default" in field else "(required)")
+
+
+def _parts(field: View) -> Sequence[View]:
+    return field.get("anyOf") or [field]
 
 
 def _action(row: View) -> str:
@@ -170,10 +183,7 @@ def _table(*columns: str) -> Table:
 def _text(value: object, style: str = "") -> Any:
     from rich.text import Text
 
-    # Indentation is ours; `clean` would take it away with the spaces of hostile text.
-    plain = str(value)
-    indent = len(plain) - len(plain.lstrip(" "))
-    return Text(" " * indent + clean(plain), style=style)
+    return Text(clean(value), style=style)
 
 
 def _holds(row: View, key: str) -> bool:

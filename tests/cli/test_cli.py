@@ -188,7 +188,9 @@ cli.main()
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
 def test_a_signal_stops_cleanly_and_says_how_to_go_on(number: int, code: int, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW_RUN, "run", "campaign.rounds=2", "--out", "my runs"],

@@ -92,6 +92,26 @@ def test_colours_on_a_terminal_only_and_not_with_no_color(monkeypatch: pytest.Mo
     assert "\x1b[32m" not in event.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_the_catalogue_says_what_each_parameter_is() -> None:
+    schema = {
+        "properties": {
+            "leaves": {"anyOf": [{"type": "array"}, {"type": "null"}], "default": None},
+            "match": {"enum": ["row", "prompt"], "default": "row"},
+            "ids": {"type": "array", "description": "Row ids.\x1b[2J"},
+        }
+    }
+    lines = printed(
+        report.show_catalogue, [{"kind": "prune/x", "doc": "Drop rows.\n\nMore.", "schema": schema}]
+    )
+    assert lines.splitlines() == [
+        "prune/x",
+        "  Drop rows.",
+        "    leaves: array or null (default none)",
+        "    match: one of row, prompt (default row)",
+        "    ids: Row ids. (required)",
+    ]
+
+
 def test_json_is_ascii_and_reads_back() -> None:
     stream = io.StringIO()
     report.print_json(
