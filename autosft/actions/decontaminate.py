@@ -21,10 +21,12 @@ from autosft.actions.words import UIntArray, WordHasher, member, whole_hash
 from autosft.errors import SuiteError
 from autosft.identity import fingerprint
 from autosft.pool import Pool
+from autosft.types import Row
 
 NGRAM_WORDS = 13
 SHARE_OF_ITEM = 0.5
 HELD_OUT = "held_out"
+_CHUNK_ROWS = 16_384
 
 
 @dataclass(frozen=True)
@@ -117,20 +119,20 @@ def scan(pool: Pool, indexes: Sequence[BenchmarkIndex]) -> dict[str, NDArray[np.
     Returns:
         Suite name -> which rows hold text of it.
     """
-    rows = pool.rows()
-    row_of = np.repeat(np.arange(len(rows)), [len(r.messages) for r in rows])
-    turns = WordHasher().hash_texts(m.content for r in rows for m in r.messages)
-    short_keys, short_rows = _short_texts(pool, turns.words, turns.starts)
-    grams: dict[int, tuple[UIntArray, NDArray[np.int64]]] = {}
-    hits: dict[str, NDArray[np.bool_]] = {}
-    for index in indexes:
-        found = hits.setdefault(index.name, np.zeros(len(rows), dtype=bool))
-        if index.n not in grams:
-            values, owner = turns.ngrams(index.n)
-            grams[index.n] = values, row_of[owner]
-        found |= _long_hits(index, *grams[index.n], len(rows))
-        at, _ = member(short_keys, index.short)
-        found[short_rows[at]] = True
+    hits = {index.name: np.zeros(len(pool), dtype=bool) for index in indexes}
+    hasher = WordHasher()
+    for start in range(0, len(pool), _CHUNK_ROWS):
+        rows = pool.rows()[start : start + _CHUNK_ROWS]
+        turns = hasher.hash_texts(m.content for r in rows for m in r.messages)
+        row_of = np.repeat(np.arange(len(rows)), [len(r.messages) for r in rows])
+        short_keys, short_rows = _short_texts(rows, turns.words, turns.starts)
+        grams = {n: turns.ngrams(n) for n in {index.n for index in indexes}}
+        for index in indexes:
+            values, owner = grams[index.n]
+            found = hits[index.name][start : start + len(rows)]
+            found |= _long_hits(index, values, row_of[owner], len(rows))
+            at, _ = member(short_keys, index.short)
+            found[short_rows[at]] = True
     return hits
 
 
@@ -157,13 +159,13 @@ def _long_hits(
 
 
 def _short_texts(
-    pool: Pool, words: UIntArray, starts: NDArray[np.int64]
+    rows: Sequence[Row], words: UIntArray, starts: NDArray[np.int64]
 ) -> tuple[UIntArray, NDArray[np.int64]]:
     """Digests of prompt turns and of whole rows, and the row of each."""
     keys: list[int] = []
     owners: list[int] = []
     turn = 0
-    for number, row in enumerate(pool.rows()):
+    for number, row in enumerate(rows):
         first = starts[turn]
         for message in row.messages:
             if message.role != "assistant":

@@ -75,16 +75,16 @@ class BuildGuard:
         hint = "add rows, keep more of them, or weight them more evenly"
         if self.budget_tokens > self.max_passes * unique:
             raise BudgetError(
-                f"{self.budget_tokens} tokens pass {self.budget_tokens / unique:.1f} times over {unique} unique "
-                f"tokens, at most {self.max_passes:g} are allowed",
+                f"{self.budget_tokens} tokens pass {self.budget_tokens / unique:.1f} times over {unique} "
+                f"unique tokens, at most {self.max_passes:g} are allowed",
                 where="build",
                 hint=hint,
             )
         most = int(expected.argmax())
         if expected[most] > self.max_passes * (1 + 1e-9):
             raise BudgetError(
-                f"row {pool.ids[most]} (source {pool.sources[most]}, leaf {pool.leaves[most]}) would be trained "
-                f"on {expected[most]:.1f} times, at most {self.max_passes:g} are allowed",
+                f"row {pool.ids[most]} (source {pool.sources[most]}, leaf {pool.leaves[most]}) would be "
+                f"trained on {expected[most]:.1f} times, at most {self.max_passes:g} are allowed",
                 where="build",
                 hint=hint,
             )

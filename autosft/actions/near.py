@@ -1,7 +1,7 @@
 """Near-duplicates: candidates by MinHash bands, each verified by the exact overlap of its word n-grams.
 
-Source: Broder, "On the resemblance and containment of documents" (1997); banding after Leskovec, Rajaraman and
-Ullman, "Mining of Massive Datasets", section 3.4.
+Source: Broder, "On the resemblance and containment of documents" (1997); banding after Leskovec, Rajaraman
+and Ullman, "Mining of Massive Datasets", section 3.4.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def near_duplicates(texts: Sequence[str], threshold: float) -> NDArray[np.int64]
         threshold: Least Jaccard similarity of the sets of word trigrams, in [0.5, 1].
 
     Returns:
-        For each text the index of an earlier text it is a near-duplicate of, or -1. No text that is kept (-1) is
-        within the threshold of another kept one that shares a band with it.
+        For each text the index of an earlier kept text it is a near-duplicate of, or -1 where it is kept.
     """
     sets = _shingles(texts)
     signatures = _signatures(sets)

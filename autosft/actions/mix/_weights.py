@@ -12,7 +12,9 @@ from autosft.pool import Pool
 PLAIN = ""  # group of rows without a leaf
 
 
-def group_tokens(labels: Sequence[str], weights: NDArray[np.float64], tokens: NDArray[np.int64]) -> dict[str, float]:
+def group_tokens(
+    labels: Sequence[str], weights: NDArray[np.float64], tokens: NDArray[np.int64]
+) -> dict[str, float]:
     """Return each group's weighted tokens."""
     totals: dict[str, float] = {}
     for label, amount in zip(labels, (weights * tokens).tolist(), strict=True):
@@ -20,8 +22,10 @@ def group_tokens(labels: Sequence[str], weights: NDArray[np.float64], tokens: ND
     return totals
 
 
-def with_shares(pool: Pool, labels: Sequence[str], totals: Mapping[str, float], shares: Mapping[str, float]) -> Pool:
-    """Scale each group's row weights so that its tokens make the wanted share; groups left out keep theirs."""
+def with_shares(
+    pool: Pool, labels: Sequence[str], totals: Mapping[str, float], shares: Mapping[str, float]
+) -> Pool:
+    """Scale each group's row weights to the wanted share of tokens; groups left out keep theirs."""
     total = sum(totals.values())
     factor = {name: share * total / totals[name] for name, share in shares.items()}
     return pool.with_weights(pool.weights * np.array([factor.get(label, 1.0) for label in labels]))

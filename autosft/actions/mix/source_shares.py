@@ -25,15 +25,20 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     """Return the pool with row weights that give the sources these shares.
 
     Raises:
-        ActionError: A source is not in the pool or has no tokens, or the shares leave the others nothing sensible.
+        ActionError: A source has no tokens in the pool, or the shares do not add up.
     """
     totals = group_tokens(pool.sources, pool.weights, ctx.tokens(pool))
     for name in params.shares:
         if totals.get(name, 0.0) <= 0:
             raise ActionError(
-                f"source {name!r} has no weighted tokens", where="shares", hint=f"sources: {', '.join(sorted(totals))}"
+                f"source {name!r} has no weighted tokens",
+                where="shares",
+                hint=f"sources: {', '.join(sorted(totals))}",
             )
-    given, rest = sum(params.shares.values()), [name for name in totals if name not in params.shares and totals[name] > 0]
+    given, rest = (
+        sum(params.shares.values()),
+        [name for name in totals if name not in params.shares and totals[name] > 0],
+    )
     if given > 1 + 1e-9 or (not rest and abs(given - 1) > 1e-9) or (rest and given >= 1):
         raise ActionError(
             f"the shares add up to {given:.4g}",

@@ -1,4 +1,4 @@
-"""Flatten or sharpen the mixture: each group's share of tokens is raised to 1 / temperature and renormalised."""
+"""Flatten or sharpen the mixture: shares of tokens are raised to 1 / temperature and normalised."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ class Params(ActionParams):
     by: Literal["length", "loss"] = "length"
     artifact: Name | None = Field(None, description="Fingerprint of the training artifact, for `loss`.")
     direction: Literal["ascending", "descending"] = "ascending"
-    jitter: float = Field(0.05, ge=0, le=1, description="Width of random displacement, a fraction of the budget.")
+    jitter: float = Field(
+        0.05, ge=0, le=1, description="Width of random displacement, a fraction of the budget."
+    )
 
 
 def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:

@@ -17,7 +17,9 @@ EXAMPLE: dict[str, Any] = {"by": "leaf", "phases": [{"names": ["lowercase"], "st
 class Phase(ActionParams):
     """A block: groups, and the fractions of the budget where it starts and ends."""
 
-    names: Annotated[list[str], Field(min_length=1, max_length=200, description="`(none)`: rows without a leaf.")]
+    names: Annotated[
+        list[str], Field(min_length=1, max_length=200, description="`(none)`: rows without a leaf.")
+    ]
     start: float = Field(ge=0, lt=1)
     end: float = Field(gt=0, le=1)
 
@@ -52,7 +54,9 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     block = {name: phase for phase in params.phases for name in phase.names}
     if not block.keys() & set(labels):
         raise ActionError(
-            f"no row of {', '.join(sorted(block))[:200]}", where="phases", hint=f"has: {', '.join(sorted(set(labels)))}"
+            f"no row of {', '.join(sorted(block))[:200]}",
+            where="phases",
+            hint=f"has: {', '.join(sorted(set(labels)))}",
         )
     keys, jitter = pool.order_keys.copy(), pool.order_jitter.copy()
     for index, label in enumerate(labels):

@@ -19,7 +19,10 @@ class Params(ActionParams):
 
     checks: Checks = Field("all", description="Which requirements count.")
     clean_frac: float = Field(
-        1.0, gt=0, le=1, description="Passing rows fill this fraction of the budget at its end, or as much as they can."
+        1.0,
+        gt=0,
+        le=1,
+        description="Passing rows alone fill this fraction of the budget at its end, or what they can.",
     )
 
 

@@ -19,11 +19,13 @@ EXAMPLE: dict[str, Any] = {"match": "row"}
 class Params(RowFilter):
     """What counts as equal; letter case, punctuation and spacing do not. Of equal rows one stays."""
 
-    match: Literal["row", "prompt"] = Field("row", description="Equal in all turns, or in all but the replies.")
+    match: Literal["row", "prompt"] = Field(
+        "row", description="Equal in all turns, or in all but the replies."
+    )
 
 
 def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
-    """Return the pool with one row of each set of equals: the first that passes its requirements, else the first."""
+    """Return the pool with one row of each set of equals: the first that passes, else the first."""
     keep = np.ones(len(pool), dtype=bool)
     kept: dict[str, int] = {}
     rows = pool.rows()

@@ -44,7 +44,10 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     for members in groups.values():
         ranked = np.array(members)[np.argsort(values[members], kind="stable")]
         low, high = int(len(ranked) * params.lowest_frac), int(len(ranked) * params.highest_frac)
-        for part, reason in ((ranked[:low], "lowest losses"), (ranked[len(ranked) - high :], "highest losses")):
+        for part, reason in (
+            (ranked[:low], "lowest losses"),
+            (ranked[len(ranked) - high :], "highest losses"),
+        ):
             keep[part] = False
             for index in part.tolist():
                 ctx.because(pool.ids[index], reason)

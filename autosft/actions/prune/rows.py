@@ -31,7 +31,9 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     wanted = set(params.ids)
     keep = np.array([row_id not in wanted for row_id in pool.ids])
     if keep.all():
-        raise ActionError(f"none of the {len(wanted)} ids is in the pool", where="ids", hint="take ids from this pool")
+        raise ActionError(
+            f"none of the {len(wanted)} ids is in the pool", where="ids", hint="take ids from this pool"
+        )
     for row_id in wanted & set(pool.ids):
         ctx.because(row_id, "named by id")
     return pool.keep(keep)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from autosft.actions.context import ActionContext, failing
 from autosft.actions.params import Name, VerdictFilter
+from autosft.actions.repair.verifier_edit import edited_text
 from autosft.pool import Pool, made_row
 from autosft.types import Row
 
@@ -20,6 +21,7 @@ class Params(VerdictFilter):
     """Which program answers, and for which rows: those that fail."""
 
     program: Name = Field(description="Name of a program the campaign offers.")
+    mend_form: bool = Field(True, description="Edit a right answer that fails the form, as repair does.")
     drop_failures: bool = Field(False, description="Drop the rows that the program cannot make pass.")
 
 
@@ -39,7 +41,11 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
         if not params.counted(row, failing(ctx.passes(row), params.checks)):
             continue
         answer = program.correct(row)
-        new = None if answer is None else made_row(row, response=answer, made_by=KIND, method="replace", verdicts={})
+        new = (
+            None
+            if answer is None
+            else made_row(row, response=answer, made_by=KIND, method="replace", verdicts={})
+        )
         verdicts = {} if new is None else ctx.passes(new)
         if new is not None and answer != row.response and all(verdicts.values()):
             made[index] = made_row(row, response=answer, made_by=KIND, method="replace", verdicts=verdicts)
@@ -48,3 +54,19 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
             keep[index] = False
             ctx.because(row, f"{program.name} has no passing answer")
     return pool.replace(list(made), list(made.values())).keep(keep)
+
+
+def _answered(row: Row, answer: str | None, ctx: ActionContext, mend_form: bool) -> Row | None:
+    """Return the row with the answer if it passes everything, its form mended where that is allowed."""
+    if answer is None:
+        return None
+    new = made_row(row, response=answer, made_by=KIND, method="replace", verdicts={})
+    verdicts = ctx.passes(new)
+    if mend_form and not all(verdicts.values()) and not failing(verdicts, "content"):
+        mended = edited_text(new)
+        if mended is not None:
+            new = made_row(row, response=mended, made_by=KIND, method="replace", verdicts={})
+            verdicts = ctx.passes(new)
+    if not all(verdicts.values()) or new.response == row.response:
+        return None
+    return made_row(row, response=new.response, made_by=KIND, method="replace", verdicts=verdicts)

@@ -26,7 +26,9 @@ class Params(ActionParams):
     rows: int = Field(100, ge=1, le=20_000)
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Another seed writes other rows.")
     source: Name = Field("synthetic", description="Source label of the new rows.")
-    threshold: float = Field(0.95, ge=0.5, le=1, description="Trigram overlap with another row that bars a new one.")
+    threshold: float = Field(
+        0.95, ge=0.5, le=1, description="Trigram overlap with another row that bars a new one."
+    )
 
 
 def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
@@ -37,7 +39,9 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     """
     written = ctx.program(params.program).write(params.leaf, params.rows, params.seed)
     if not written:
-        raise ActionError(f"program {params.program!r} writes no row for leaf {params.leaf!r}", where="params.leaf")
+        raise ActionError(
+            f"program {params.program!r} writes no row for leaf {params.leaf!r}", where="params.leaf"
+        )
     passing: list[Row] = []
     for row in written:
         verdicts = ctx.passes(row)
