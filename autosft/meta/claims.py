@@ -10,6 +10,7 @@ from typing import Any
 from autosft.evals import Claim, ClaimRule, ScoreTable, campaign_score, estimate, seed_noise_floor
 from autosft.meta.campaign import Campaign
 from autosft.meta.history import History, RoundFacts
+from autosft.meta.record import verdict_text
 from autosft.meta.runs import stored_receipt
 from autosft.meta.scores import load_table
 from autosft.types import Event, SeedReceipt
@@ -130,7 +131,8 @@ def _test(
         "attempt": attempt,
         "alpha": claim.alpha,
         "comparison": asdict(claim.comparison),
-        "verdict": f"vs claimed round {against}, fresh seeds: {claim.reason}",
+        "verdict": f"{'claimed' if claim.granted else 'not claimed'}: fresh seeds "
+        + verdict_text(claim.comparison, f"round {against}"),
         "fresh": [stored_receipt(r, campaign) for r in receipts],
         "fresh_score": campaign_score(fresh),
         "first_seeds_score": facts.data["score"],

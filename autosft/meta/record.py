@@ -159,10 +159,19 @@ def _measurements(
     }
     data["delta_parent"] = compared.diff
     data["comparison"] = {"against": parent.round, **_plain(compared)}
-    data["verdict"] = f"vs round {parent.round}: {compared.text()}"
+    data["verdict"] = verdict_text(compared, f"round {parent.round}")
     data["guards_broken"] = _guards_broken(c, history, receipts)
     data["set_new_best"] = measured.score > (parent.score or 0.0) and not data["guards_broken"]
     return data
+
+
+def verdict_text(compared: Comparison, other: str) -> str:
+    """Return a comparison as one short line: no gain without its interval (`MDE`: smallest detectable)."""
+    if compared.verdict == "not distinguishable":
+        mde = f", MDE {compared.mde:.3f}" if math.isfinite(compared.mde) else ""
+        return f"not distinguishable from {other} ({compared.diff:+.3f}{mde})"
+    interval = f"{compared.diff:+.3f} [{compared.ci_low:+.3f}, {compared.ci_high:+.3f}]"
+    return f"{compared.verdict} than {other}: {interval}"
 
 
 def _plain(compared: Comparison) -> dict[str, Any]:

@@ -15,11 +15,12 @@ import numpy as np
 
 from autosft.subagents.analyst import abstention, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
-from autosft.subagents.rows import PLAIN, check_rows, mean
+from autosft.subagents.rows import PLAIN, Checked, check_rows, mean
 
 LAST_FRAC = 0.2
 EXCESS = 0.08
 CHAT_FRAC = 0.2
+SOURCE_EXCESS = 0.25
 
 
 def collect(sources: Sources) -> list[Finding]:
@@ -57,7 +58,7 @@ def collect(sources: Sources) -> list[Finding]:
                 "budget_frac": LAST_FRAC,
                 "failing_frac": round(mean(last_failing), 4),
                 "failing_frac_overall": round(mean(all_failing), 4),
-                "largest_source_frac": round(max(last_sources.values(), default=0.0), 4),
+                "source_excess": round(_source_excess(rows, tokens, last_sources), 4),
             },
         )
     ]
@@ -88,7 +89,16 @@ def collect(sources: Sources) -> list[Finding]:
     return findings
 
 
-def _outliers(rows: list[Any], per_row: dict[int, list[float]]) -> Finding:
+def _source_excess(rows: list[Checked], tokens: Any, last: dict[str, float]) -> float:
+    """Return by how much the last part's share of some source exceeds its share of the pool's tokens."""
+    total = max(1.0, float(tokens.sum()))
+    share: dict[str, float] = defaultdict(float)
+    for row in rows:
+        share[row.source] += float(tokens[row.index]) / total
+    return max((last[source] - share[source] for source in last), default=0.0)
+
+
+def _outliers(rows: list[Checked], per_row: dict[int, list[float]]) -> Finding:
     """Return what the 5 % of rows with the highest loss are."""
     ranked = sorted(per_row, key=lambda i: (-mean(per_row[i]), i))[: max(1, len(per_row) // 20)]
     values = {"rows": len(ranked), "failing_frac": round(mean(not rows[i].passes for i in ranked), 4)}
@@ -111,7 +121,7 @@ def propose(evidence: Evidence) -> dict[str, Any]:
             "checks; sound rows last leave the better habits"
         )
         predicted = {leaf: 0.15 * (1 - v["score"]) for leaf, v in scored.items()}
-    elif excess > EXCESS or position["largest_source_frac"] > 0.8:
+    elif excess > EXCESS or position["source_excess"] > SOURCE_EXCESS:
         actions.append(("order/shuffle", {}))
         claims.append("the budget ends on one source; a shuffle spreads it")
         predicted = {leaf: 0.05 * (1 - v["score"]) for leaf, v in scored.items()}

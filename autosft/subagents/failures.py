@@ -138,7 +138,7 @@ def _writings(evidence: Evidence, losses: list[str]) -> list[_Option]:
     short = [leaf for leaf in losses if leaves[leaf]["supply_passing"] < SHORT_SUPPLY * max(1, typical)]
     return [
         _Option(
-            f"the pool has {leaves[leaf]['supply_passing']} sound rows for {leaf}; written ones will teach it",
+            f"the pool has {leaves[leaf]['supply_passing']} sound rows for {leaf}; new ones will teach it",
             (
                 "synthesize/template",
                 {"program": next(iter(programs)), "leaf": leaf, "rows": max(40, typical)},

@@ -1,8 +1,8 @@
 """The research-history analyst: what was tried, what it was predicted to do and did, and what never was.
 
 Evidence: per round its families, predicted and actual change; proposals that were never run; families never
-used; how each leaf moved. Rule: run the best proposal that was set aside; else a family that was never
-tried, aimed at the leaves that have moved least; else repeat what worked, further.
+used; how each leaf moved. Rule: a family that was never tried, aimed at the weakest leaves; else the best
+proposal that was set aside last round; else more budget for what has moved least.
 """
 
 from __future__ import annotations
@@ -65,18 +65,12 @@ def _actions(reply: Any) -> str:
 
 
 def propose(evidence: Evidence) -> dict[str, Any]:
-    """Pick up what was set aside, else what was never tried, else go further with what worked."""
+    """Try a family that never was, else pick up what was set aside, else go further with what moved least."""
     aside = evidence.of("set_aside")
     leaves = evidence.of("leaf")
     never = str(evidence.of("families")["never_used"]["names"]).split()
     weak = sorted(leaves, key=lambda leaf: (leaves[leaf]["score"], leaf))
     supplied = [leaf for leaf in weak if leaves[leaf]["supply_rows"] > 0]
-    recent = {number: v for number, v in aside.items() if v["round"] >= evidence.round - 2}
-    if recent:
-        best = max(recent.values(), key=lambda v: (v["gain"], v["round"], v["actions"]))
-        actions = [(a["kind"], a["params"]) for a in orjson.loads(best["actions"])]
-        claim = f"The proposal of the {best['analyst']} analyst of round {best['round']} was never run."
-        return proposal(claim, actions, orjson.loads(best["predicted"]), evidence)
     if "order" in never:
         predicted = {leaf: 0.1 * (1 - leaves[leaf]["score"]) for leaf in leaves}
         return proposal(
@@ -93,6 +87,12 @@ def propose(evidence: Evidence) -> dict[str, Any]:
             predicted,
             evidence,
         )
+    recent = {number: v for number, v in aside.items() if v["round"] == evidence.round - 1}
+    if recent:
+        best = max(recent.values(), key=lambda v: (v["gain"], v["round"], v["actions"]))
+        actions = [(a["kind"], a["params"]) for a in orjson.loads(best["actions"])]
+        claim = f"The proposal of the {best['analyst']} analyst of round {best['round']} was never run."
+        return proposal(claim, actions, orjson.loads(best["predicted"]), evidence)
     stuck = [leaf for leaf in supplied if leaves[leaf]["moved"] < 0.05][:4] or supplied[:3]
     if stuck:
         factor = 1.5 + 0.25 * evidence.round
