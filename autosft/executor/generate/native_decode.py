@@ -36,7 +36,7 @@ def decode_native(
     """Continue each prompt, in the order given; a prompt without room for an answer gets an empty truncated one."""
     groups, full = batches(prompts, plan)
     answers: dict[int, Answer] = {i: Answer((), truncated=True) for i in full}
-    weights = model.weights()
+    weights = model.decoding_weights()
     for group in groups:
         texts = _decode_batch(model, weights, [prompts[i] for i in group], group, plan)
         answers.update({i: finish(text, plan.stop_id) for i, text in zip(group, texts, strict=True)})
@@ -52,7 +52,7 @@ def _decode_batch(
     plan: DecodePlan,
 ) -> list[list[int]]:
     """Return the continuation of each prompt, end-of-turn token included where it came."""
-    device = model.cos.device
+    device = model.turn.device
     ids, real = (t.to(device) for t in left_pad(prompts, plan.pad_id))
     rows, width = ids.shape
     limit = new_tokens(plan, width)

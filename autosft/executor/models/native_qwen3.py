@@ -5,6 +5,9 @@ step, two tensors for the optimiser. Query, key and value (and gate and up) proj
 and are applied as one product. `state` and `load_state` speak the names of transformers'
 `Qwen3ForCausalLM`.
 
+The two coordinates that the rotary embedding turns together are neighbours here (in the Hugging Face layout
+they are half a head apart), in queries and keys alike, which leaves their products as they are.
+
 Shapes: T tokens of the packed sequence, D hidden size, H query heads, N key/value heads, E head size,
 F intermediate size, V vocabulary, S supervised positions, B batch of answers.
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -26,13 +29,14 @@ from autosft.executor.generate.answers import Answer, DecodePlan
 from autosft.executor.models.kernels import (
     HeadNormRope,
     RmsNorm,
+    SelectRows,
     SlotsFromTokens,
     SwiGlu,
+    TokenLoss,
     TokensFromSlots,
-    rotate_half,
 )
 from autosft.executor.models.shape import Qwen3Shape
-from autosft.executor.packing import IGNORED, PackedBatch
+from autosft.executor.packing import PackedBatch
 
 # Logits held at once while computing losses; bounds memory for large vocabularies.
 _LOGITS_AT_ONCE = 64_000_000
@@ -71,11 +75,8 @@ class NativeQwen3(torch.nn.Module):
         self.shape, self.compute = shape, compute
         self.matrices = torch.nn.Parameter(torch.zeros(sum(math.prod(s) for _, s in shape.matrices())))
         self.vectors = torch.nn.Parameter(torch.zeros(sum(n for _, n in shape.vectors())))
-        cos, sin = rotary_table(shape)
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
-        self.cos: torch.Tensor
-        self.sin: torch.Tensor
+        self.register_buffer("turn", rotary_table(shape), persistent=False)
+        self.turn: torch.Tensor
 
     # -- weights ------------------------------------------------------------------------------------------
 
@@ -99,11 +100,21 @@ class NativeQwen3(torch.nn.Module):
                         where=where,
                         hint="config.json and the weights do not belong together",
                     )
-                view.copy_(tensor)
+                view.copy_(self._pairs_together(tensor) if _is_rotated(name) else tensor)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Return Hugging Face name -> float32 tensor (views of the parameters)."""
-        return {name: view.detach() for name, view in self._views()}
+        """Return Hugging Face name -> float32 tensor."""
+        return {n: self._pairs_apart(v) if _is_rotated(n) else v.clone() for n, v in self._views()}
+
+    def _pairs_together(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Hugging Face layout to this one, along the first dimension."""
+        heads = tensor.reshape(-1, 2, self.shape.head_dim // 2, *tensor.shape[1:])
+        return heads.transpose(1, 2).reshape(tensor.shape)
+
+    def _pairs_apart(self, tensor: torch.Tensor) -> torch.Tensor:
+        """This layout to the Hugging Face one, along the first dimension."""
+        heads = tensor.reshape(-1, self.shape.head_dim // 2, 2, *tensor.shape[1:])
+        return heads.transpose(1, 2).reshape(tensor.shape)
 
     def _views(self) -> Iterator[tuple[str, torch.Tensor]]:
         for flat, entries in ((self.matrices, self.shape.matrices()), (self.vectors, self.shape.vectors())):
@@ -138,6 +149,14 @@ class NativeQwen3(torch.nn.Module):
         )
         return Weights(mats[0], layers, vecs[-1], mats[0] if s.tied else mats[-1])
 
+    @torch.no_grad()
+    def decoding_weights(self) -> Weights:
+        """Cast and split the parameters for decoding: `norm_heads` is (H + N, E), one line a head."""
+        s, w = self.shape, self.weights()
+        counts = torch.tensor([s.heads, s.kv_heads], device=w.norm.device)
+        layers = [replace(x, norm_heads=x.norm_heads.repeat_interleave(counts, dim=0)) for x in w.layers]
+        return replace(w, layers=tuple(layers))
+
     def optimiser_groups(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
         """Return (parameters with weight decay, parameters without)."""
         return [self.matrices], [self.vectors]
@@ -147,17 +166,16 @@ class NativeQwen3(torch.nn.Module):
     def token_losses(self, batch: PackedBatch) -> torch.Tensor:
         """Return the cross-entropy of each supervised token, float32, shape (S,), 0 on padding."""
         w, s = self.weights(), self.shape
-        cos, sin = self.cos[batch.positions_T], self.sin[batch.positions_T]
+        turn = self.turn[batch.positions_T].unsqueeze(1).expand(-1, s.heads + s.kv_heads, -1).contiguous()
         x = F.embedding(batch.ids_T, w.embed).float()
         for i, layer in enumerate(w.layers):
             normed = RmsNorm.apply(x, layer.norm_in, s.eps, self.compute)
-            qkv = HeadNormRope.apply(
-                F.linear(normed, layer.qkv), layer.norm_heads, cos, sin, s.heads, s.kv_heads, s.eps
-            )
+            qkv = HeadNormRope.apply(F.linear(normed, layer.qkv), layer.norm_heads, turn, s.heads, s.eps)
             mixed = self._attend(qkv, batch)
             if i == s.layers - 1:
                 # Nothing reads the last layer but the supervised positions.
-                mixed, x = mixed[batch.predict_S], x[batch.predict_S]
+                mixed = SelectRows.apply(mixed, batch.predict_S, batch.n_targets)
+                x = SelectRows.apply(x, batch.predict_S, batch.n_targets)
             x = x + F.linear(mixed.to(self.compute), layer.out)
             hidden = SwiGlu.apply(
                 F.linear(RmsNorm.apply(x, layer.norm_mlp, s.eps, self.compute), layer.gate_up)
@@ -166,7 +184,7 @@ class NativeQwen3(torch.nn.Module):
         final = RmsNorm.apply(x, w.norm, s.eps, self.compute)
         rows = max(1, _LOGITS_AT_ONCE // s.vocab)
         losses = [
-            F.cross_entropy(F.linear(h, w.head).float(), t, ignore_index=IGNORED, reduction="none")
+            TokenLoss.apply(F.linear(h, w.head), t)
             for h, t in zip(final.split(rows), batch.targets_S.split(rows), strict=True)
         ]
         return losses[0] if len(losses) == 1 else torch.cat(losses)
@@ -201,7 +219,7 @@ class NativeQwen3(torch.nn.Module):
         cache = self.new_cache(ids_BT.shape[0], ids_BT.shape[1])
         mask = torch.ones(ids_BT.shape[1], ids_BT.shape[1], dtype=torch.bool, device=ids_BT.device).tril()
         positions = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-        w = self.weights()
+        w = self.decoding_weights()
         hidden = self.forward_cached(w, ids_BT, positions, cache, 0, mask)
         return F.linear(hidden, w.head).float()
 
@@ -209,7 +227,7 @@ class NativeQwen3(torch.nn.Module):
         """Return an empty key/value cache, shape (layers, 2, B, N, length, E)."""
         s = self.shape
         return torch.zeros(
-            s.layers, 2, rows, s.kv_heads, length, s.head_dim, dtype=self.compute, device=self.cos.device
+            s.layers, 2, rows, s.kv_heads, length, s.head_dim, dtype=self.compute, device=self.turn.device
         )
 
     def forward_cached(
@@ -224,7 +242,7 @@ class NativeQwen3(torch.nn.Module):
         """Run tokens `at .. at + T` of every answer through the model, reading and filling the cache.
 
         Args:
-            w: What `weights()` returned.
+            w: What `decoding_weights` returned.
             ids: (B, T) token ids.
             positions: (B, T) position of each token inside its own text.
             cache: What `new_cache` returned.
@@ -235,51 +253,57 @@ class NativeQwen3(torch.nn.Module):
             Normed hidden states (B, T, D) in the compute type.
         """
         s, (rows, width) = self.shape, ids.shape
-        cos, sin = self.cos[positions].unsqueeze(2), self.sin[positions].unsqueeze(2)
-        group = s.heads // s.kv_heads
+        rotated = s.heads + s.kv_heads
+        turn = self.turn[positions].unsqueeze(2)
         x = F.embedding(ids, w.embed).float()
         for i, layer in enumerate(w.layers):
             normed = F.rms_norm(x, (s.hidden,), layer.norm_in, s.eps).to(self.compute)
             qkv = F.linear(normed, layer.qkv).view(rows, width, -1, s.head_dim)
-            q = self._rotate(qkv[:, :, : s.heads], layer.norm_heads[0], cos, sin)
+            heads = F.rms_norm(qkv[:, :, :rotated].float(), (s.head_dim,), None, s.eps) * layer.norm_heads
+            pairs = torch.view_as_complex(heads.view(rows, width, rotated, -1, 2))
+            heads = torch.view_as_real(pairs * turn).view_as(heads).to(self.compute)
             keys, values = cache[i, 0], cache[i, 1]
-            keys[:, :, at : at + width] = self._rotate(
-                qkv[:, :, s.heads : s.heads + s.kv_heads], layer.norm_heads[1], cos, sin
-            ).transpose(1, 2)
-            values[:, :, at : at + width] = qkv[:, :, s.heads + s.kv_heads :].transpose(1, 2)
-            k, v = keys[:, :, : at + width], values[:, :, : at + width]
-            if width == 1:
-                # One new token: the heads of a group become rows of one query matrix, so keys are not repeated.
-                grouped = q.view(rows, s.kv_heads, group, s.head_dim)
-                mixed = F.scaled_dot_product_attention(
-                    grouped, k, v, attn_mask=mask.expand(-1, -1, group, -1)
-                )
-                mixed = mixed.reshape(rows, 1, -1)
-            else:
-                mixed = F.scaled_dot_product_attention(
-                    q.transpose(1, 2), k, v, attn_mask=mask, enable_gqa=group > 1
-                )
-                mixed = mixed.transpose(1, 2).reshape(rows, width, -1)
+            keys[:, :, at : at + width] = heads[:, :, s.heads :].transpose(1, 2)
+            values[:, :, at : at + width] = qkv[:, :, rotated:].transpose(1, 2)
+            mixed = self._attend_cached(
+                heads[:, :, : s.heads], keys[:, :, : at + width], values[:, :, : at + width], mask
+            )
             x = x + F.linear(mixed, layer.out)
             normed = F.rms_norm(x, (s.hidden,), layer.norm_mlp, s.eps).to(self.compute)
             gate, up = F.linear(normed, layer.gate_up).chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, layer.down)
         return F.rms_norm(x, (s.hidden,), w.norm, s.eps).to(self.compute)
 
-    def _rotate(
-        self, x: torch.Tensor, norm: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
+    def _attend_cached(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """Norm each head and apply the rotary embedding; (B, T, heads, E) in the compute type."""
-        normed = F.rms_norm(x.float(), (x.shape[-1],), norm, self.shape.eps)
-        return (normed * cos + rotate_half(normed) * sin).to(self.compute)
+        """Attention of new tokens over the cache; (B, T, H, E) -> (B, T, H * E)."""
+        s, (rows, width) = self.shape, q.shape[:2]
+        group = s.heads // s.kv_heads
+        if width > 1:
+            mixed = F.scaled_dot_product_attention(
+                q.transpose(1, 2), k, v, attn_mask=mask, enable_gqa=group > 1
+            )
+            return mixed.transpose(1, 2).reshape(rows, width, -1)
+        # One new token: the heads of a group become rows of one query matrix, so that keys are not repeated.
+        grouped = q.reshape(rows, s.kv_heads, group, s.head_dim)
+        mixed = F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask.expand(-1, -1, group, -1))
+        return mixed.reshape(rows, 1, -1)
 
 
-def rotary_table(shape: Qwen3Shape) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return cosines and sines, each (context, E) float32."""
+def _is_rotated(name: str) -> bool:
+    """Whether a weight's first dimension is made of query or key heads."""
+    return name.endswith(("q_proj.weight", "k_proj.weight", "q_norm.weight", "k_norm.weight"))
+
+
+def rotary_table(shape: Qwen3Shape) -> torch.Tensor:
+    """Return the rotation of each position and pair of coordinates, (context, E / 2) complex.
+
+    Source: rotary position embedding, arXiv:2104.09864, section 3.2.
+    """
     exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.int64).float() / shape.head_dim
     angles = torch.outer(torch.arange(shape.context).float(), 1.0 / shape.theta**exponents)
-    angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos(), angles.sin()
+    return torch.polar(torch.ones_like(angles), angles)
 
 
 def load_native(base: BaseInfo, compute: torch.dtype, device: str) -> NativeQwen3:
