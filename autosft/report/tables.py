@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from autosft.report.text import clean, count, score
+from autosft.report.text import clean, count, duration, score
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,10 @@ def show_status(console: Console, status: View) -> None:
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for key, value in status.items():
-        table.add_row(_text(str(key).replace("_", " ")), _text(_words(value)))
+        name, shown = str(key), _words(value)
+        if name.endswith("_s") and isinstance(value, (int, float)):
+            name, shown = name.removesuffix("_s"), duration(value)
+        table.add_row(_text(name.replace("_", " ")), _text(shown))
     console.print(table)
 
 
@@ -207,8 +210,10 @@ def _words(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_words(item)}" for key, item in value.items()) or "-"
     if isinstance(value, (list, tuple)):

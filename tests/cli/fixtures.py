@@ -62,4 +62,6 @@ STATUS: dict[str, Any] = {
     "suites": ["lab"],
     "note": HOSTILE,
     "incumbent_score": 0.512345,
+    "budget_tokens": 120_000,
+    "elapsed_s": 200.4,
 }

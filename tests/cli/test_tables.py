@@ -52,6 +52,13 @@ def test_rounds_show_what_was_measured_and_decided() -> None:
     assert "not distinguishable" in " ".join(text.split())
 
 
+def test_status_speaks_in_units_people_read() -> None:
+    lines = [" ".join(line.split()) for line in printed(report.show_status, STATUS).splitlines()]
+    assert {"budget tokens 120,000", "elapsed 3 min 20 s", "incumbent score 0.5123", "stop reason -"} <= set(
+        lines
+    )
+
+
 def test_missing_figures_are_dashes_never_zeros() -> None:
     text = printed(report.show_rounds, [{"round": 3}])
     assert text.splitlines()[2].split() == ["3", "-", "-", "-", "-", "-", "-"]
