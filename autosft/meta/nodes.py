@@ -180,15 +180,17 @@ class Nodes:
         failed = [r for r in receipts if r.status != "ok"]
         if not failed:
             return {"status": "ok"}
-        causes = "; ".join(f"seed {r.seed}: {r.cause} ({r.detail})" for r in failed)
-        self._emit(Event("note", f"abandoned: {causes}", number))
+        details = "; ".join(f"seed {r.seed}: {r.cause} ({r.detail})" for r in failed)
+        self._emit(Event("note", f"abandoned: {details}", number))
         if number == 0:
             raise ExecutorError(
-                f"the untouched pool could not be measured: {causes}",
+                f"the untouched pool could not be measured: {details}",
                 where="round 0",
                 hint="without it there is nothing to compare with; see the campaign's `logs` folder",
             )
-        return {"status": f"failed: {causes}"}
+        # Paths and wall times stay out of the record: equal campaigns have equal records.
+        causes = sorted({r.cause for r in failed})
+        return {"status": f"{', '.join(causes)} in seeds {', '.join(str(r.seed) for r in failed)}"}
 
     def record(self, state: State) -> dict[str, Any]:
         """Write the round down: scores, leaf scores, diffs, the hypothesis resolved."""
