@@ -19,8 +19,10 @@ from autosft.taxonomy import verify
 from autosft.types import Row
 
 SOURCE = "lab_program"
+MADE_BY = "synthesize/template"
 _SCHEME = 1  # raise it when equal calls would give other rows
-_ATTEMPTS_PER_ROW = 50
+# After so many draws in a row that gave nothing new a leaf counts as exhausted.
+_MISSES = 40
 
 
 class LabProgram:
@@ -79,18 +81,17 @@ class LabProgram:
             raise ActionParamsError(f"cannot write {n} rows", where=f"leaf {leaf}")
         rng = random.Random(f"lab-program-{leaf}-{seed}")
         rows: dict[str, Row] = {}
-        for _ in range(n * _ATTEMPTS_PER_ROW):
-            if len(rows) == n:
-                break
+        misses = 0
+        while len(rows) < n and misses < _MISSES:
             task = draw_task(leaf, rng)
             response, requirements = task.answer(rng), task.requirements()
             verdicts = {r.id: verify(r, task.prompt, response) for r in requirements}
-            if all(verdicts.values()):
-                turns = [("user", task.prompt), ("assistant", response)]
-                row = new_row(
-                    SOURCE, turns, requirements=requirements, leaf=leaf, made_by="synthesize/template", verdicts=verdicts
-                )
-                rows.setdefault(row.id, row)
+            turns = [("user", task.prompt), ("assistant", response)]
+            row = new_row(SOURCE, turns, requirements=requirements, leaf=leaf, made_by=MADE_BY, verdicts=verdicts)
+            if all(verdicts.values()) and row.id not in rows:
+                rows[row.id], misses = row, 0
+            else:
+                misses += 1
         return list(rows.values())
 
 
