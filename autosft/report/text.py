@@ -51,7 +51,8 @@ def score(value: object, *, signed: bool = False) -> str:
     """Return a score in [-1, 1] as `.512` (`+.040` when signed), and `-` where there is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return "-"
-    text = f"{value:+.3f}" if signed else f"{value:.3f}"
+    rounded = round(value, 3) + 0.0  # adding zero turns -0.0 into 0.0
+    text = f"{rounded:+.3f}" if signed and rounded else f"{rounded:.3f}"
     return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
 
@@ -59,7 +60,7 @@ def count(value: object, *, signed: bool = False) -> str:
     """Return a whole number with thousands separators, `-` where there is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return "-"
-    return f"{round(value):+,}" if signed else f"{round(value):,}"
+    return f"{round(value):+,}" if signed and round(value) else f"{round(value):,}"
 
 
 def duration(seconds: float | None) -> str:

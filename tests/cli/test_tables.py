@@ -153,6 +153,7 @@ def test_numbers_for_people() -> None:
         "-",
     ]
     assert score(-0.04, signed=True) == "-.040" and score(0.04, signed=True) == "+.040"
+    assert score(-0.0001, signed=True) == score(-0.0001) == ".000" and count(0, signed=True) == "0"
     assert count(1234567) == "1,234,567" and count(None) == "-" and count(5, signed=True) == "+5"
     assert [duration(x) for x in (8, 200, 7500, None, -1)] == ["8 s", "3 min 20 s", "2 h 05 min", "?", "?"]
 
