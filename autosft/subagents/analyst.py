@@ -7,10 +7,10 @@ Adding one is one file with `collect` and `propose` and a line in `ANALYSTS`. Un
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from autosft.config import Config
@@ -23,19 +23,28 @@ ANALYSTS: dict[str, str] = {
     "dynamics": "autosft.subagents.dynamics",
     "history": "autosft.subagents.past",
 }
+# Policies without a language model; `random` and `mix-only` are baselines.
+POLICIES = ("rules", "random", "mix-only")
+RANDOM_ANALYSTS = ("draw-1", "draw-2", "draw-3", "draw-4")
 
 
 @dataclass(frozen=True, slots=True)
 class Analyst:
-    """One analyst under the rules policy; `module` has `collect(sources)` and `propose(evidence)`."""
+    """One analyst; its two halves are functions of a module.
+
+    Attributes:
+        name: Analyst name.
+        findings: Measures this analyst's part of the sources.
+        reply: Turns evidence into a proposal or an abstention, as plain data.
+    """
 
     name: str
-    module: ModuleType
+    findings: Callable[[Sources], list[Finding]]
+    reply: Callable[[Evidence], dict[str, Any]]
 
     def collect(self, sources: Sources) -> Evidence:
         """Measure this analyst's part of the sources."""
-        findings: list[Finding] = self.module.collect(sources)
-        return Evidence(self.name, sources.round, tuple(findings), sources.artifacts)
+        return Evidence(self.name, sources.round, tuple(self.findings(sources)), sources.artifacts)
 
     def read(self, data: Mapping[str, Any]) -> Evidence:
         """Read stored evidence back."""
@@ -43,21 +52,29 @@ class Analyst:
 
     def propose(self, evidence: Evidence) -> dict[str, Any]:
         """Return the reply as plain data; the caller checks it like any other policy's reply."""
-        reply: dict[str, Any] = self.module.propose(evidence)
-        return {"analyst": self.name, **reply}
+        return {"analyst": self.name, **self.reply(evidence)}
 
 
 def analysts_for(config: Config) -> tuple[Analyst, ...]:
-    """Return the analysts of a campaign's policy and components.
+    """Return the analysts of a campaign's policy.
 
     Raises:
         ConfigError: The policy is not known.
     """
-    if config.policy.name != "rules":
-        raise ConfigError(
-            f"no policy named {config.policy.name!r}", where="policy.name", hint="this version has: rules"
-        )
-    return tuple(Analyst(name, importlib.import_module(module)) for name, module in ANALYSTS.items())
+    name = config.policy.name
+    if name == "rules":
+        modules = {name: importlib.import_module(path) for name, path in ANALYSTS.items()}
+        return tuple(Analyst(name, module.collect, module.propose) for name, module in modules.items())
+    if name == "random":
+        from autosft.subagents import sampled
+
+        reply = functools.partial(sampled.propose, seed=config.policy.seed)
+        return tuple(Analyst(drawer, sampled.collect, reply) for drawer in RANDOM_ANALYSTS)
+    if name == "mix-only":
+        from autosft.subagents import mixture
+
+        return (Analyst("mixture", mixture.collect, mixture.propose),)
+    raise ConfigError(f"no policy named {name!r}", where="policy.name", hint=f"has: {', '.join(POLICIES)}")
 
 
 def proposal(
