@@ -77,7 +77,9 @@ class RowEncoder:
         self._backend.no_padding()
         own = _own_template(self._tokenizer)
         self.template_is_default = own is None
-        self.template = ChatTemplate(own or DEFAULT_TEMPLATE, *self._tokens(needs_eos=own is None))
+        variables, special, added = self._tokens(needs_eos=own is None)
+        self._added = tuple(added)
+        self.template = ChatTemplate(own or DEFAULT_TEMPLATE, variables, special, added)
         self.end_of_turn = self.template.end_of_turn
         self.end_of_turn_id = int(self._tokenizer.convert_tokens_to_ids(self.end_of_turn))
         pad = self._tokenizer.pad_token_id
@@ -188,14 +190,19 @@ class RowEncoder:
 
     def _tokenize(self, rows: list[list[Piece]]) -> list[list[list[int]]]:
         """Token ids of each piece of each row."""
+        inside = [[k > 0 and self._mid_text(pieces[k - 1]) for k in range(len(pieces))] for pieces in rows]
         texts = [
-            "\n" + piece.text if self._newline and k else piece.text
-            for pieces in rows
-            for k, piece in enumerate(pieces)
+            "\n" + piece.text if self._newline and mid else piece.text
+            for pieces, middles in zip(rows, inside, strict=True)
+            for piece, mid in zip(pieces, middles, strict=True)
         ]
         encodings = iter(self._backend.encode_batch_fast(texts, add_special_tokens=False))
         skip = len(self._newline)
-        return [[next(encodings).ids[skip if k else 0 :] for k in range(len(pieces))] for pieces in rows]
+        return [[next(encodings).ids[skip if mid else 0 :] for mid in middles] for middles in inside]
+
+    def _mid_text(self, before: Piece) -> bool:
+        """Whether a piece continues running text; after a special token a tokenizer starts afresh anyway."""
+        return not before.text.endswith(self._added)
 
     def _needs_newline(self) -> list[int]:
         """Tokens to cut where a tokenizer puts a space before each text, as SentencePiece ones do.

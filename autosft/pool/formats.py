@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from autosft.errors import PoolError
-from autosft.pool.rows import ROLES, clean_text, new_row
+from autosft.pool.rows import ROLES, clean_text, new_row, requirements_json
 from autosft.types import Requirement, Row
 
 _ROLE_NAMES = {
@@ -149,5 +149,10 @@ def _requirements(record: Mapping[str, Any]) -> list[Requirement]:
                 raise PoolError("a requirement's kwargs are not JSON") from None
         if not isinstance(kwargs, Mapping):
             raise PoolError("a requirement's kwargs are not an object")
-        requirements.append(Requirement(item["id"], {str(k): v for k, v in kwargs.items() if v is not None}))
+        requirement = Requirement(item["id"], {str(k): v for k, v in kwargs.items() if v is not None})
+        try:
+            requirements_json([requirement])
+        except TypeError as error:
+            raise PoolError(f"a requirement's kwargs cannot be stored: {error}") from None
+        requirements.append(requirement)
     return requirements

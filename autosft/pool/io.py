@@ -44,7 +44,7 @@ def read_pool(
 ) -> tuple[Pool, list[BadRow]]:
     """Read rows from a file or folder.
 
-    Known: parquet; JSON lines, plain, `.gz` or `.zst`; a JSON list; a folder of these; a saved `datasets` one.
+    Known: parquet; JSON lines, plain, `.gz` or `.zst`; a JSON list; a folder of these; saved `datasets`.
     Records hold OpenAI `messages`, ShareGPT `conversations`, or Alpaca or prompt/response columns.
 
     Args:
