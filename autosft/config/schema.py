@@ -116,9 +116,10 @@ class SuiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Who plays the agents' roles: `name` of a policy."""
+    """Who plays the agents' roles: `name` of a policy, and the `seed` of one that draws at random."""
 
     name: str
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,7 @@ BOUNDS: dict[str, Bounds] = {
     "executor.slots": Bounds(1, 4096),
     "executor.threads_per_worker": Bounds(1, 4096),
     "executor.retries": Bounds(0, 100),
+    "policy.seed": _SEED,
     "holdout.seed": _SEED,
     "spend.usd": Bounds(0),
     "spend.llm_tokens": Bounds(0),

@@ -13,7 +13,7 @@ from autosft.subagents.analyst import abstention, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import PLAIN
 
-# One a round, then from the start with more: how many of the weakest leaves, their factor, plain chat's factor.
+# One a round: how many of the weakest leaves, their factor, plain chat's factor; then from the start, higher.
 STEPS = ((4, 2.0, 0.5), (3, 3.0, 1.0), (6, 1.5, 0.5), (2, 4.0, 0.7), (8, 1.3, 0.6), (1, 3.0, 1.0))
 
 
