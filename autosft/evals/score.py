@@ -90,7 +90,7 @@ def score_outputs(items: Sequence[EvalItem], outputs: Iterable[Output]) -> list[
 
 def _score(item: EvalItem, output: Output, judges: dict[bytes, Predicate]) -> ItemScore:
     prompt = next((m.content for m in reversed(item.messages) if m.role == "user"), "")
-    variants = loose_variants(output.text)
+    variants = tuple(dict.fromkeys(loose_variants(output.text)))
     strict, loose = [], []
     for requirement in item.requirements:
         passes = _judge(item, requirement, judges)

@@ -254,7 +254,9 @@ def test_endless_nesting_is_refused() -> None:
 RESCORE = """
 import json, random, sys
 from autosft.taxonomy import VERIFIERS, check_requirement
-texts = json.loads(sys.argv[1]); order = list(range(len(texts))); random.Random(int(sys.argv[2])).shuffle(order)
+texts = json.loads(sys.argv[1])
+order = list(range(len(texts)))
+random.Random(int(sys.argv[2])).shuffle(order)
 found = {}
 for index in order:
     for key in sorted(VERIFIERS, key=lambda k: hash(k)):
@@ -287,7 +289,8 @@ def test_rescoring_is_byte_identical_in_any_order_process_and_locale() -> None:
 def test_verifiers_import_nothing_heavy() -> None:
     code = (
         "import sys; from autosft.taxonomy import VERIFIERS, Taxonomy; [VERIFIERS[i] for i in VERIFIERS]; "
-        "print([m for m in ('torch','nltk','transformers','datasets','scipy','langdetect') if m in sys.modules])"
+        "heavy = ('torch', 'nltk', 'transformers', 'datasets', 'scipy', 'langdetect'); "
+        "print([m for m in heavy if m in sys.modules])"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True)

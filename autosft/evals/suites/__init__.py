@@ -16,7 +16,7 @@ SUITES: dict[str, str] = {
 }
 
 
-def load_suite(name: str, **settings: Any) -> Suite:
+def load_suite(name: str, /, **settings: Any) -> Suite:
     """Load a suite by its name in `SUITES`.
 
     Args:

@@ -43,6 +43,15 @@ _JOINED = (
 )
 
 
+def count_capitals(text: str) -> int:
+    """Return the number of word tokens of a text that are in capitals."""
+    chunks = re.findall(r"\S+\s*", text)
+    # A stretch in lower case holds no such token, and no rule looks past white space; the last stretch stays,
+    # since the end of the text has a rule of its own.
+    kept = [chunk for chunk in chunks[:-1] if not chunk.islower()] + chunks[-1:]
+    return sum(1 for token in word_tokens("".join(kept)) if token.isupper())
+
+
 def word_tokens(text: str) -> list[str]:
     """Return the tokens of a text that hold letters, in order; marks that stand alone are left out."""
     text = text.strip()

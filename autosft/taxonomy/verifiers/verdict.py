@@ -37,7 +37,9 @@ def check_requirement(
     passes = predicate(requirement_id, kwargs)
     if passes_strictly(passes, prompt, response):
         return True, True
-    return False, any(passes_strictly(passes, prompt, variant) for variant in loose_variants(response)[1:])
+    return False, any(
+        passes_strictly(passes, prompt, variant) for variant in dict.fromkeys(loose_variants(response)[1:])
+    )
 
 
 def verify(requirement: Requirement, prompt: str, response: str) -> bool:
