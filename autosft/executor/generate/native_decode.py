@@ -51,23 +51,25 @@ def _decode_batch(
     numbers: Sequence[int],
     plan: DecodePlan,
 ) -> list[list[int]]:
-    """Return the continuation of each prompt, end-of-turn token included where it came."""
+    """Return the continuation of each prompt, from its end-of-turn token on it repeats."""
     device = model.turn.device
     ids, real = (t.to(device) for t in left_pad(prompts, plan.pad_id))
     rows, width = ids.shape
     limit = new_tokens(plan, width)
     uniforms = None if plan.uniforms is None else torch.from_numpy(plan.uniforms[list(numbers)]).to(device)
-    allowed = torch.cat((real, torch.ones(rows, limit, dtype=torch.bool, device=device)), dim=1)[
-        :, None, None
-    ]
+    padding = torch.zeros(rows, width + limit, dtype=model.compute, device=device)
+    padding[:, :width].masked_fill_(~real, float("-inf"))
+    penalty = padding[:, None, None]
     positions = (real.long().cumsum(1) - 1).clamp_(min=0)
-    square = torch.ones(width, width, dtype=torch.bool, device=device)
+    causal = torch.full((width, width), float("-inf"), dtype=model.compute, device=device).triu_(1)
+    mask = penalty[..., :width] + causal
     # A padding position sees itself: a row without any allowed key would be NaN.
-    mask = (allowed[..., :width] & square.tril()) | torch.eye(width, dtype=torch.bool, device=device)
+    mask.diagonal(dim1=-2, dim2=-1).zero_()
     cache = model.new_cache(rows, width + limit)
     hidden = model.forward_cached(weights, ids, positions, cache, 0, mask)[:, -1]
     position = positions[:, -1:]
     alive = torch.arange(rows, device=device)
+    ended = torch.zeros(rows, dtype=torch.bool, device=device)
     result: list[list[int]] = [[] for _ in range(rows)]
     for t in range(limit):
         chosen = choose_tokens(
@@ -75,24 +77,21 @@ def _decode_batch(
             plan.temperature,
             None if uniforms is None else uniforms[alive, t],
         )
-        going = chosen != plan.stop_id
+        ended = ended | (chosen == plan.stop_id)
+        # A finished row that is not dropped yet repeats its end-of-turn token, which is cut off later.
+        chosen = torch.where(ended, plan.stop_id, chosen)
         for row, token in zip(alive.tolist(), chosen.tolist(), strict=True):
-            if not result[row] or result[row][-1] != plan.stop_id:
-                result[row].append(token)
-        # Rows dropped late keep feeding the end-of-turn token; their further tokens are ignored above.
-        finished = torch.tensor([result[row][-1] == plan.stop_id for row in alive.tolist()], device=device)
-        going = ~finished
-        count = int(going.sum())
+            result[row].append(token)
+        count = len(alive) - int(ended.sum())
         if count == 0 or t == limit - 1:
             break
         size = min(len(alive), -(-count // _ROWS_STEP) * _ROWS_STEP)
         if size <= _DROP_BELOW * len(alive):
-            keep = torch.argsort(finished.int(), stable=True)[:size].sort().values
-            cache, alive, chosen = cache[:, :, keep], alive[keep], chosen[keep]
-            position, allowed = position[keep], allowed[keep]
+            keep = torch.argsort(ended.int(), stable=True)[:size].sort().values
+            cache, alive, chosen, ended = cache[:, :, keep], alive[keep], chosen[keep], ended[keep]
+            position, penalty = position[keep], penalty[keep]
         position = position + 1
         at = width + t
-        hidden = model.forward_cached(weights, chosen[:, None], position, cache, at, allowed[..., : at + 1])[
-            :, -1
-        ]
+        seen = penalty[..., : at + 1]
+        hidden = model.forward_cached(weights, chosen[:, None], position, cache, at, seen)[:, -1]
     return result

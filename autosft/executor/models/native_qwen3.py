@@ -217,10 +217,12 @@ class NativeQwen3(torch.nn.Module):
     def logits(self, ids_BT: torch.Tensor) -> torch.Tensor:
         """Return float32 logits (B, T, V) of whole sequences without padding."""
         cache = self.new_cache(ids_BT.shape[0], ids_BT.shape[1])
-        mask = torch.ones(ids_BT.shape[1], ids_BT.shape[1], dtype=torch.bool, device=ids_BT.device).tril()
+        mask = torch.full(
+            (ids_BT.shape[1],) * 2, float("-inf"), dtype=self.compute, device=ids_BT.device
+        ).triu(1)
         positions = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
         w = self.decoding_weights()
-        hidden = self.forward_cached(w, ids_BT, positions, cache, 0, mask)
+        hidden = self.forward_cached(w, ids_BT, positions, cache, 0, mask[None, None])
         return F.linear(hidden, w.head).float()
 
     def new_cache(self, rows: int, length: int) -> torch.Tensor:
@@ -247,7 +249,8 @@ class NativeQwen3(torch.nn.Module):
             positions: (B, T) position of each token inside its own text.
             cache: What `new_cache` returned.
             at: Column of the first token.
-            mask: True where attention is allowed; broadcast to (B, 1, T, at + T).
+            mask: Added to the scores, in the compute type: 0 where attention is allowed, -inf where not;
+                broadcast to (B, 1, T, at + T).
 
         Returns:
             Normed hidden states (B, T, D) in the compute type.
@@ -285,10 +288,13 @@ class NativeQwen3(torch.nn.Module):
                 q.transpose(1, 2), k, v, attn_mask=mask, enable_gqa=group > 1
             )
             return mixed.transpose(1, 2).reshape(rows, width, -1)
-        # One new token: the heads of a group become rows of one query matrix, so that keys are not repeated.
-        grouped = q.reshape(rows, s.kv_heads, group, s.head_dim)
-        mixed = F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask.expand(-1, -1, group, -1))
-        return mixed.reshape(rows, 1, -1)
+        # One new token: the heads of a group become rows of one query matrix, so that keys are not repeated, and
+        # plain products beat the fused kernel by a quarter.
+        grouped = q.reshape(-1, group, s.head_dim)
+        k, v = (x.flatten(0, 1) for x in (k, v))
+        penalty = mask.expand(rows, s.kv_heads, group, -1).reshape(len(grouped), group, -1)
+        scores = torch.baddbmm(penalty, grouped, k.transpose(1, 2), alpha=s.head_dim**-0.5)
+        return torch.bmm(torch.softmax(scores, dim=-1), v).view(rows, 1, -1)
 
 
 def _is_rotated(name: str) -> bool:
