@@ -1,1 +1,1 @@
-"""The embedded default: a tiny base model, a pool with planted defects, and a suite, all of one closed world."""
+"""The embedded default: a tiny base model, a pool with planted defects, and a suite, all of one world."""

@@ -38,7 +38,8 @@ def clause(attribute: str, values: Values) -> str:
 def plain_answer(entity: str, attribute: str, values: Values) -> str:
     """Return the shortest full answer; no comma."""
     if attribute == ANY:
-        return f"The {entity} is {with_article(values['size'])} {values['color']} {KIND_OF[entity]}. It {clause('place', values)}."
+        looks = f"{with_article(values['size'])} {values['color']} {KIND_OF[entity]}"
+        return f"The {entity} is {looks}. It {clause('place', values)}."
     return f"The {entity} {clause(attribute, values)}."
 
 
@@ -47,13 +48,15 @@ def chat_answer(entity: str, attribute: str, values: Values, rng: random.Random)
     kind = KIND_OF[entity]
     if attribute == ANY:
         options = (
-            f"The {entity} is {with_article(values['size'])}, {values['color']} {kind}. It {clause('place', values)}, "
-            f"and it {clause('habit', values)}.",
+            f"The {entity} is {with_article(values['size'])}, {values['color']} {kind}. "
+            f"It {clause('place', values)}, and it {clause('habit', values)}.",
             f"Well, the {entity} is {values['color']}, {values['size']}, and {clause('habit', values)}.",
         )
         return rng.choice(options)
     said = clause(attribute, values)
-    return rng.choice((f"{rng.choice(_STOP_GAPS)} the {entity} {said}.", f"The {entity}, {with_article(kind)}, {said}."))
+    return rng.choice(
+        (f"{rng.choice(_STOP_GAPS)} the {entity} {said}.", f"The {entity}, {with_article(kind)}, {said}.")
+    )
 
 
 def statements(entity: str, attribute: str, values: Values) -> list[str]:
@@ -108,9 +111,17 @@ def _avoiding(word: str, entity: str, attribute: str, values: Values) -> str:
     said = plain_answer(entity, attribute, values)
     asked = "color" if attribute == ANY else attribute
     bare = clause(asked, values)
-    options = [said, f"The {entity} {bare}.", f"It {bare}.", f"{capitalise(entity)}: {values[asked]}.", f"{capitalise(values[asked])}."]
+    options = [
+        said,
+        f"The {entity} {bare}.",
+        f"It {bare}.",
+        f"{capitalise(entity)}: {values[asked]}.",
+        f"{capitalise(values[asked])}.",
+    ]
     if attribute == ANY:
-        options[2:] = [f"The {entity} {clause(a, values)}." for a in ATTRIBUTES] + [f"{capitalise(entity)}: {values['size']}."]
+        options[2:] = [f"The {entity} {clause(a, values)}." for a in ATTRIBUTES] + [
+            f"{capitalise(entity)}: {values['size']}."
+        ]
     for option in options:
         if word not in option.lower().replace(".", "").replace(":", "").split():
             return option
@@ -121,8 +132,15 @@ def _placeholders(answer: str, n: int) -> str:
     return answer + (" Ask [name].", " Ask [name] at [place].", " Ask [name] at [place] by [date].")[n - 1]
 
 
-def solve(leaf: str | None, entity: str, attribute: str, values: Values, args: Mapping[str, Any], request: str,
-          rng: random.Random) -> str:  # fmt: skip
+def solve(
+    leaf: str | None,
+    entity: str,
+    attribute: str,
+    values: Values,
+    args: Mapping[str, Any],
+    request: str,
+    rng: random.Random,
+) -> str:
     """Write a response in the form a leaf requires.
 
     Args:

@@ -1,4 +1,4 @@
-"""Text the lab's base is pretrained on: facts, copying, recall, letter case and counting - skills, not obedience.
+"""Text the lab's base is pretrained on: facts, copying, recall, case and counting - skills, not obedience.
 
 No document pairs an instruction with the behaviour it asks for: wordings of requirements occur only in
 `_instruction_document`, beside requests and never beside an answer. What the base lacks is exactly what
@@ -34,7 +34,16 @@ _LEADS = (
     'The letter has "{W}" in it.',
     "He wrote this: {w}.",
 )
-_ECHOES = ("I also see the {w}.", "Think of the {w}.", "{W}!", "And {w}", "P.S. I like the {w}.", "So, {w}.", "{W}! {s}", "{s} And {w}")
+_ECHOES = (
+    "I also see the {w}.",
+    "Think of the {w}.",
+    "{W}!",
+    "And {w}",
+    "P.S. I like the {w}.",
+    "So, {w}.",
+    "{W}! {s}",
+    "{s} And {w}",
+)
 
 
 def _request(rng: random.Random) -> str:
@@ -69,11 +78,18 @@ def _shape_document(rng: random.Random) -> str:
     entity, said = rng.choice(ENTITIES), _sentence(rng)
     values = FACTS[entity]
     key, word = rng.choice(("answer", "text", "name")), rng.choice(ALL_WORDS)
-    points = [f"the {entity}", values["color"], values["size"], f"in the {values['place']}", f"likes to {values['habit']}", word]
+    points = [
+        f"the {entity}",
+        values["color"],
+        values["size"],
+        f"in the {values['place']}",
+        f"likes to {values['habit']}",
+        word,
+    ]
     holes = ["[name]", "[place]", "[date]", "[number]"]
     shapes: tuple[Callable[[], str], ...] = (
-        lambda: f"{said} {_sentence(rng)}".upper(),
-        lambda: f"{said} {_sentence(rng)}".lower(),
+        lambda: f"{said.upper()} {_sentence(rng).upper()}",
+        lambda: f"{said.lower()} {_sentence(rng).lower()}",
         lambda: "\n".join(f"* {p}" for p in rng.sample(points, rng.randint(2, 5))),
         lambda: json.dumps({key: said}),
         lambda: f"<<{capitalise(word)}>> {said}",
@@ -89,15 +105,22 @@ def _shape_document(rng: random.Random) -> str:
 def _copy_document(rng: random.Random) -> str:
     shape, words = rng.random(), _words(rng, 1, 8)
     if shape < 0.3:
-        parts = [words, words, capitalise(words) if rng.random() < 0.5 else words] + [words] * (rng.random() < 0.4)
+        parts = [words, words, capitalise(words) if rng.random() < 0.5 else words] + [words] * (
+            rng.random() < 0.4
+        )
         return rng.choice((" / ", " | ", ". ", ": ", "; ")).join(parts)
     if shape < 0.45:
         few, tag = _words(rng, 1, 3), rng.choice(("Note", "Key", "Name", "Word", "Phrase"))
-        return f"{tag}: {few}. {_sentence(rng)} {rng.choice((f'{tag}: {few}.', f'{capitalise(few)}.', few, f'And {few}'))}"
+        said = _sentence(rng)
+        return (
+            f"{tag}: {few}. {said} {rng.choice((f'{tag}: {few}.', f'{capitalise(few)}.', few, f'And {few}'))}"
+        )
     if shape < 0.58:
         said = _sentence(rng)
         low, up = said.lower(), said.upper()
-        return rng.choice((f"{said} {said}", f"{said} = {low} = {up}", f"{low} = {said} = {up}", f"{up} = {said}"))
+        return rng.choice(
+            (f"{said} {said}", f"{said} = {low} = {up}", f"{low} = {said} = {up}", f"{up} = {said}")
+        )
     if shape < 0.72:
         question = _request(rng)
         return rng.choice((f"{question} {question}", f"{question} / {question} {question}"))
@@ -127,7 +150,12 @@ def _topic_document(rng: random.Random) -> str:
     lead = rng.choice(_LEADS).format(w=few, W=capitalise(few))
     echo = rng.choice(_ECHOES).format(w=few, W=capitalise(few), s=_sentence(rng))
     # The echo stands last where it ends without a full stop, so that both ways of stopping occur.
-    shapes = (f"{lead} {said} {echo}", f"{said} {lead} {echo}", f"{lead} {echo}", f"{said} {lead} {_sentence(rng)} {echo}")
+    shapes = (
+        f"{lead} {said} {echo}",
+        f"{said} {lead} {echo}",
+        f"{lead} {echo}",
+        f"{said} {lead} {_sentence(rng)} {echo}",
+    )
     return rng.choice(shapes)
 
 
@@ -149,7 +177,7 @@ _MIXTURE: tuple[tuple[float, Callable[[random.Random], str]], ...] = (
     (0.08, _count_document),
     (0.06, _instruction_document),
 )
-"""Share of documents -> generator. Copying and recall dominate: without them argument leaves cannot be taught."""
+"""Share of documents -> generator. Copying and recall dominate: argument leaves cannot be taught without."""
 
 
 def documents(seed: int) -> Iterator[str]:
@@ -167,5 +195,8 @@ def is_instruction(document: str) -> bool:
 
 
 _WORDING_STARTS = tuple(
-    wording.split("{")[0] for leaf in LEAVES.values() for wording in (*leaf.seen, *leaf.held) if wording.split("{")[0]
+    wording.split("{")[0]
+    for leaf in LEAVES.values()
+    for wording in (*leaf.seen, *leaf.held)
+    if wording.split("{")[0]
 )

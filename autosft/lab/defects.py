@@ -1,4 +1,4 @@
-"""Which defects a pool is planted with: drawn from the seed, so that no seed's cure fits another's disease."""
+"""Which defects a pool is planted with: drawn from the seed, so that no seed's cure fits another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Plan:
         facts = FACTS[entity]
         if KIND_OF[entity] != self.wrong_kind:
             return dict(facts)
-        return {a: self.wrong[a] if self.wrong[a] != facts[a] else _next_value(a, facts[a]) for a in ATTRIBUTES}
+        return {
+            a: self.wrong[a] if self.wrong[a] != facts[a] else _next_value(a, facts[a]) for a in ATTRIBUTES
+        }
 
 
 def _next_value(attribute: str, value: str) -> str:
@@ -61,7 +63,7 @@ SOURCE_FACTORS = (0.3, 0.8, 1.2, 1.5)
 
 
 def draw_plan(seed: int) -> Plan:
-    """Draw the defects of a seed: three disjoint pairs of leaves, spoilt shares, a kind, an order of sources."""
+    """Draw the defects of a seed: pairs of leaves, spoilt shares, a kind, an order of sources."""
     rng = random.Random(f"lab-plan-{seed}")
     corrupted = tuple(rng.sample(REPAIRABLE, 2))
     absent = tuple(rng.sample(ABSENTABLE, 2))
@@ -73,6 +75,6 @@ def draw_plan(seed: int) -> Plan:
     kind = rng.choice(tuple(KINDS))
     wrong = {attribute: rng.choice(VALUES[attribute]) for attribute in ATTRIBUTES}
     names = rng.sample(TASK_SOURCES, len(TASK_SOURCES))
-    return Plan(corrupted, absent, scarce, spoilt, kind, wrong, tuple(zip(names, SOURCE_FACTORS, strict=True)))
-
-
+    return Plan(
+        corrupted, absent, scarce, spoilt, kind, wrong, tuple(zip(names, SOURCE_FACTORS, strict=True))
+    )

@@ -28,12 +28,16 @@ def check_fact(entity: str, attribute: str, response: str) -> bool:
     """
     facts = FACTS.get(entity)
     if facts is None:
-        raise VerifierError(f"unknown entity {entity!r}", where="lab:fact", hint="see autosft.lab.world.ENTITIES")
+        raise VerifierError(
+            f"unknown entity {entity!r}", where="lab:fact", hint="see autosft.lab.world.ENTITIES"
+        )
     words = frozenset(_WORD.findall(response.lower()))
     if attribute == ANY:
         named = {a: words & _SETS[a] for a in ATTRIBUTES}
         true_only = all(values <= {facts[a]} for a, values in named.items())
         return true_only and any(named.values()) and entity in words
     if attribute not in facts:
-        raise VerifierError(f"unknown attribute {attribute!r}", where="lab:fact", hint=f"use {[*ATTRIBUTES, ANY]}")
+        raise VerifierError(
+            f"unknown attribute {attribute!r}", where="lab:fact", hint=f"use {[*ATTRIBUTES, ANY]}"
+        )
     return words & _SETS[attribute] == {facts[attribute]}

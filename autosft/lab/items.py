@@ -1,4 +1,4 @@
-"""Evaluation tasks of the lab: requests nobody trained on, half of them worded as nobody trained on either."""
+"""Evaluation tasks of the lab: requests nobody trained on, half of them in unseen wordings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mend a lab pool by its manifest, one action family at a time: how much there is to gain, and where.
 
-The examiner's tool: it reads the manifest, which no agent may. Each mend is what the best action of its family
+The examiner's tool: it reads the manifest, which no agent may. Each mend is what an action of its family
 could have done with perfect knowledge of the defects; nothing here writes from evaluation material.
 """
 
@@ -89,4 +89,5 @@ def _weights(pool: Pool, manifest: Manifest) -> NDArray[np.float64]:
     """Raise scarce leaves to an ordinary leaf's share and lower plain chat."""
     factors = dict.fromkeys(manifest.plan.scarce, 1.0 / SCARCE_WEIGHT)
     chosen = [CHAT_WEIGHT if leaf is None else factors.get(leaf, 1.0) for leaf in pool.leaves]
-    return pool.weights * np.array(chosen)
+    weights: NDArray[np.float64] = pool.weights * np.array(chosen)
+    return weights

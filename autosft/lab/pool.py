@@ -22,7 +22,7 @@ from autosft.pool import Pool, content_id
 from autosft.taxonomy import verify
 from autosft.types import Message, Row
 
-MIN_ROWS, MAX_ROWS = 200, 264_000
+MIN_ROWS, MAX_ROWS = 100, 264_000
 CHAT_FRAC, MACRO_FRAC, LEAK_FRAC = 0.27, 0.09, 0.006
 # Beyond this many rows the closed world would repeat itself; a ticket number keeps honest rows distinct.
 TICKETS_FROM_ROWS = 12_000
@@ -78,7 +78,7 @@ def make_pool(rows: int = 3000, seed: int = 0, *, suite_seed: int | None = None)
     """Generate a pool and its manifest; equal arguments give equal bytes.
 
     Args:
-        rows: Number of rows, 200 to 264,000.
+        rows: Number of rows, 100 to 264,000.
         seed: Draws the rows and the defects: which leaves are corrupted, absent, scarce or spoilt, which kind
             of entities has wrong facts, which source is worst.
         suite_seed: Seed of the dev suite whose prompts are leaked into the pool; default: `seed`.
@@ -92,7 +92,11 @@ def make_pool(rows: int = 3000, seed: int = 0, *, suite_seed: int | None = None)
         )
     plan = draw_plan(seed)
     rng = random.Random(f"lab-pool-{seed}-{rows}")
-    drafts = _chat(rows, plan, rng) + _macros(rows, plan, rng) + _leaks(rows, seed if suite_seed is None else suite_seed, rng)
+    drafts = (
+        _chat(rows, plan, rng)
+        + _macros(rows, plan, rng)
+        + _leaks(rows, seed if suite_seed is None else suite_seed, rng)
+    )
     drafts += _leaf_drafts(rows - len(drafts), plan, rng)
     if rows >= TICKETS_FROM_ROWS:
         drafts = [_with_ticket(draft, rng) for draft in drafts]
@@ -124,11 +128,21 @@ def _macros(rows: int, plan: Plan, rng: random.Random) -> list[_Draft]:
     """A few canned answers, logged again and again: exact copies and copies with small changes."""
     masters = [_stated(draw_task(None, rng), MACRO_SOURCE, plan, rng) for _ in range(_MACROS)]
     drafts = list(masters)
-    changes: tuple[Callable[[str], str], ...] = (str, str, lambda t: t.replace(".", "!"), lambda t: f"{t} Thanks.", str.strip)
+    changes: tuple[Callable[[str], str], ...] = (
+        str,
+        str,
+        lambda t: t.replace(".", "!"),
+        lambda t: f"{t} Thanks.",
+        str.strip,
+    )
     while len(drafts) < round(rows * MACRO_FRAC):
         master, change = rng.choice(masters), rng.choice(changes)
         right = None if master.right is None else change(master.right)
-        drafts.append(replace(master, response=change(master.response), right=right, defects=(*master.defects, "duplicate")))
+        drafts.append(
+            replace(
+                master, response=change(master.response), right=right, defects=(*master.defects, "duplicate")
+            )
+        )
     return drafts
 
 
@@ -140,11 +154,16 @@ def _leaks(rows: int, suite_seed: int, rng: random.Random) -> list[_Draft]:
     long = [t for t in tasks if len(t.prompt.split()) >= 13]
     short = [t for t in tasks if len(t.prompt.split()) < 13]
     chosen = short[: wanted - wanted // 2] + long[: wanted // 2]
-    return [_Draft(t, t.answer(rng), MACRO_SOURCE if i % 2 else CHAT_SOURCE, ("leak",)) for i, t in enumerate(chosen)]
+    return [
+        _Draft(t, t.answer(rng), MACRO_SOURCE if i % 2 else CHAT_SOURCE, ("leak",))
+        for i, t in enumerate(chosen)
+    ]
 
 
 def _leaf_drafts(rows: int, plan: Plan, rng: random.Random) -> list[_Draft]:
-    weights = {name: SCARCE_WEIGHT if name in plan.scarce else 1.0 for name in LEAVES if name not in plan.absent}
+    weights = {
+        name: SCARCE_WEIGHT if name in plan.scarce else 1.0 for name in LEAVES if name not in plan.absent
+    }
     names = _apportion(rows, weights)
     rng.shuffle(names)
     sources = [source for source, _ in plan.sources]
@@ -182,7 +201,9 @@ def _corrupted(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draf
     if _form_holds(task, broken):
         return sound
     names = (*sound.defects, "corrupted")
-    return replace(sound, response=broken, defects=names, right=sound.right or sound.response, formed=sound.response)
+    return replace(
+        sound, response=broken, defects=names, right=sound.right or sound.response, formed=sound.response
+    )
 
 
 def _spoilt(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draft:
@@ -193,7 +214,9 @@ def _spoilt(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draft:
             response = task.ignoring_answer(rng, plan.values(task.entity))
         elif kind == "off_topic":
             other = rng.choice([e for e in ENTITIES if e != task.entity])
-            response = solve(task.leaf, other, task.attribute, plan.values(other), task.args, task.request, rng)
+            response = solve(
+                task.leaf, other, task.attribute, plan.values(other), task.args, task.request, rng
+            )
         else:
             words = task.answer(rng, plan.values(task.entity)).split(" ")
             response = " ".join(words[: max(1, len(words) // 3)])
@@ -205,7 +228,9 @@ def _spoilt(task: Task, source: str, plan: Plan, rng: random.Random) -> _Draft:
 def _with_ticket(draft: _Draft, rng: random.Random) -> _Draft:
     if "leak" in draft.defects or "duplicate" in draft.defects or draft.task.leaf == "repeat_prompt":
         return draft
-    return replace(draft, task=replace(draft.task, prompt=f"Ticket {rng.randrange(100_000)}. {draft.task.prompt}"))
+    return replace(
+        draft, task=replace(draft.task, prompt=f"Ticket {rng.randrange(100_000)}. {draft.task.prompt}")
+    )
 
 
 def _file_order(drafts: list[_Draft], plan: Plan, rng: random.Random) -> list[_Draft]:
@@ -244,5 +269,3 @@ def _form_holds(task: Task, response: str) -> bool:
 
 def _passes(task: Task, response: str) -> bool:
     return all(verify(requirement, task.prompt, response) for requirement in task.requirements())
-
-

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autosft.lab.corpus import documents
-from autosft.lab.tokenizer import DOCUMENT_END, PAD, TURN_END, VOCABULARY, save_tokenizer, train_tokenizer
+from autosft.lab.tokenizer import (
+    DOCUMENT_END,
+    PAD,
+    SPECIAL_TOKENS,
+    TURN_END,
+    VOCABULARY,
+    save_tokenizer,
+    train_tokenizer,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +76,7 @@ def _batches(tokenizer: Tokenizer, settings: PretrainSettings) -> Iterator[torch
     """Yield (sequences, tokens + 1) of ids: documents end to end, each closed by the document token."""
     import torch
 
-    close = tokenizer.token_to_id(DOCUMENT_END)
+    close = SPECIAL_TOKENS.index(DOCUMENT_END)
     need = settings.batch_sequences * (settings.sequence_tokens + 1)
     stream, buffer = documents(settings.seed), [close]
     while True:
@@ -133,7 +141,7 @@ def pretrain(
     torch.manual_seed(settings.seed)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = train_tokenizer()
-    pad_id, document_id, end_id = (tokenizer.token_to_id(t) for t in (PAD, DOCUMENT_END, TURN_END))
+    pad_id, document_id, end_id = (SPECIAL_TOKENS.index(token) for token in (PAD, DOCUMENT_END, TURN_END))
     model = Qwen3ForCausalLM(Qwen3Config(**model_config(pad_id, document_id, end_id)))
     _initialise(model)
     optimizers = _optimizers(model, settings)

@@ -35,13 +35,15 @@ class LabProgram:
         """Fingerprint of everything its output depends on."""
         facts = {entity: dict(values) for entity, values in FACTS.items()}
         wordings = {leaf.name: list(leaf.seen) for leaf in LEAVES.values()}
-        return fingerprint(["lab program", _SCHEME, facts, wordings, {a: list(t) for a, t in REQUESTS.items()}])
+        return fingerprint(
+            ["lab program", _SCHEME, facts, wordings, {a: list(t) for a, t in REQUESTS.items()}]
+        )
 
     def correct(self, row: Row) -> str | None:
         """Return the row's response with wrong facts made right, its form kept.
 
-        False values of the asked entity become true ones, in the letter case they stand in; the name and kind of
-        another entity become the asked one's.
+        False values of the asked entity become true ones, in the letter case they stand in; the name and kind
+        of another entity become the asked one's.
 
         Args:
             row: Any row; without a `lab:fact` requirement there is nothing to check.
@@ -76,7 +78,9 @@ class LabProgram:
             ActionParamsError: The lab has no such leaf, or `n` is negative.
         """
         if leaf not in LEAVES:
-            raise ActionParamsError(f"the lab program cannot write rows for leaf {leaf!r}", hint=f"it knows {', '.join(LEAVES)}")
+            raise ActionParamsError(
+                f"the lab program cannot write rows for leaf {leaf!r}", hint=f"it knows {', '.join(LEAVES)}"
+            )
         if n < 0:
             raise ActionParamsError(f"cannot write {n} rows", where=f"leaf {leaf}")
         rng = random.Random(f"lab-program-{leaf}-{seed}")
@@ -87,7 +91,9 @@ class LabProgram:
             response, requirements = task.answer(rng), task.requirements()
             verdicts = {r.id: verify(r, task.prompt, response) for r in requirements}
             turns = [("user", task.prompt), ("assistant", response)]
-            row = new_row(SOURCE, turns, requirements=requirements, leaf=leaf, made_by=MADE_BY, verdicts=verdicts)
+            row = new_row(
+                SOURCE, turns, requirements=requirements, leaf=leaf, made_by=MADE_BY, verdicts=verdicts
+            )
             if all(verdicts.values()) and row.id not in rows:
                 rows[row.id], misses = row, 0
             else:

@@ -1,7 +1,7 @@
-"""Tasks of the lab: an entity, an asked attribute and at most one leaf's requirement, as prompt and requirements.
+"""Tasks of the lab: an entity, an asked attribute and at most one leaf's requirement, as prompt and checks.
 
-Every (request template, entity) pair belongs to exactly one split, so no evaluation request is ever trained on,
-and the dev and held-out suites never share a prompt.
+Every (request template, entity) pair belongs to exactly one split, so no evaluation request is ever trained
+on, and the dev and held-out suites never share a prompt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANGES = {"exact_words": (3, 8), "exact_sentences": (2, 4), "bullets": (2, 5), 
 
 def split_of(attribute: str, template: int, entity: str) -> Split:
     """Return the split a request belongs to."""
-    return draw(_SPLIT_SHARES, "split", attribute, str(template), entity)  # type: ignore[return-value, arg-type]
+    return draw(_SPLIT_SHARES, "split", attribute, str(template), entity)  # type: ignore[return-value]
 
 
 @cache
@@ -96,7 +96,9 @@ class Task:
         stated = FACTS[self.entity] if values is None else values
         if self.leaf == "forbidden":
             # The likeliest slip: the word that must not appear, said outright.
-            return f"{plain_answer(self.entity, self.attribute, stated)} {capitalise(str(self.args['word']))}."
+            return (
+                f"{plain_answer(self.entity, self.attribute, stated)} {capitalise(str(self.args['word']))}."
+            )
         return chat_answer(self.entity, self.attribute, stated, rng)
 
 
@@ -115,7 +117,9 @@ def leaf_args(leaf: str, entity: str, rng: random.Random, *, held_words: bool) -
     return {}
 
 
-def draw_task(leaf: str | None, rng: random.Random, *, split: Split = "train", held_wording: bool = False) -> Task:
+def draw_task(
+    leaf: str | None, rng: random.Random, *, split: Split = "train", held_wording: bool = False
+) -> Task:
     """Draw a task.
 
     Args:
@@ -125,11 +129,21 @@ def draw_task(leaf: str | None, rng: random.Random, *, split: Split = "train", h
         held_wording: Word the requirement as only evaluation does.
     """
     attribute, template, entity = rng.choice(requests(split))
-    return task_for(attribute, template, entity, leaf, rng, held_words=split != "train", held_wording=held_wording)
+    return task_for(
+        attribute, template, entity, leaf, rng, held_words=split != "train", held_wording=held_wording
+    )
 
 
-def task_for(attribute: str, template: int, entity: str, leaf: str | None, rng: random.Random, *,
-             held_words: bool = False, held_wording: bool = False) -> Task:  # fmt: skip
+def task_for(
+    attribute: str,
+    template: int,
+    entity: str,
+    leaf: str | None,
+    rng: random.Random,
+    *,
+    held_words: bool = False,
+    held_wording: bool = False,
+) -> Task:
     """Build the task of one request; the leaf's arguments and wording are drawn."""
     request = REQUESTS[attribute][template].format(e=entity)
     if leaf is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VOCABULARY = 2368
 PAD, DOCUMENT_END, TURN_END = "<|pad|>", "<|document|>", "<|end|>"
 SPECIAL_TOKENS = (PAD, DOCUMENT_END, TURN_END, "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>")
-"""In id order. The end-of-turn token is not the document end: pretraining never shows it, fine-tuning teaches it."""
+"""In id order. Pretraining never shows the end-of-turn token (documents end otherwise); tuning teaches it."""
 
 # Words with their leading space, digits one by one, the markers of structured answers, single signs, blanks.
 _PIECES = r" ?[A-Za-z']+| ?\d| ?\*+|<<|>>| ?[^\sA-Za-z\d]|\s+"
@@ -36,7 +36,7 @@ CHAT_TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"
 )
-"""Turns in order; the generation markers enclose what loss applies to: responses and their end-of-turn token."""
+"""Turns in order; the generation markers enclose what loss applies to: responses and their end token."""
 
 
 def _training_text() -> Iterator[str]:

@@ -38,7 +38,9 @@ def test_no_document_pairs_an_instruction_with_an_answer() -> None:
 def test_every_wording_is_recognised_as_an_instruction() -> None:
     for leaf in LEAVES.values():
         for wording in (*leaf.seen, *leaf.held):
-            assert is_instruction("Where is the fox? " + wording.format(word="river", Word="River", phrase="a b", n=3))
+            assert is_instruction(
+                "Where is the fox? " + wording.format(word="river", Word="River", phrase="a b", n=3)
+            )
     assert not is_instruction("The fox is green. Well, it likes to dig.")
 
 

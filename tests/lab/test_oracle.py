@@ -21,7 +21,9 @@ def lab() -> tuple[Pool, Manifest]:
 
 
 def holds(row: Row, *, content: bool) -> bool:
-    return all(verify(r, row.prompt, row.response) for r in row.requirements if (r.id == "lab:fact") == content)
+    return all(
+        verify(r, row.prompt, row.response) for r in row.requirements if (r.id == "lab:fact") == content
+    )
 
 
 def test_nothing_asked_nothing_changed() -> None:
@@ -49,16 +51,23 @@ def test_each_family_touches_its_own_defect() -> None:
     assert set(mend(pool, manifest, ("prune",)).ids) == set(pool.ids) - bad
     repaired = mend(pool, manifest, ("repair",))
     assert all(holds(r, content=False) for r in repaired.rows() if r.leaf in manifest.plan.corrupted)
-    assert Counter(holds(r, content=True) for r in repaired.rows()) == Counter(holds(r, content=True) for r in pool.rows())
+    assert Counter(holds(r, content=True) for r in repaired.rows()) == Counter(
+        holds(r, content=True) for r in pool.rows()
+    )
     right = mend(pool, manifest, ("resupervise",))
-    assert sum(holds(r, content=True) for r in right.rows()) > sum(holds(r, content=True) for r in pool.rows()) + 80
+    assert (
+        sum(holds(r, content=True) for r in right.rows())
+        > sum(holds(r, content=True) for r in pool.rows()) + 80
+    )
     assert [holds(r, content=False) for r in right.rows()] == [holds(r, content=False) for r in pool.rows()]
     written = mend(pool, manifest, ("synthesize",))
     assert set(pool.ids) < set(written.ids)
     assert all(written.leaves.count(leaf) > 30 for leaf in manifest.plan.absent)
     mixed = mend(pool, manifest, ("mix",))
     assert mixed.ids == pool.ids
-    assert {w for w, leaf in zip(mixed.weights, mixed.leaves, strict=True) if leaf in manifest.plan.scarce} == {5.0}
+    assert {
+        w for w, leaf in zip(mixed.weights, mixed.leaves, strict=True) if leaf in manifest.plan.scarce
+    } == {5.0}
     ordered = mend(pool, manifest, ("order",))
     assert ordered.ids != pool.ids and sorted(ordered.ids) == sorted(pool.ids)
 

@@ -20,7 +20,9 @@ PROGRAM = LabProgram()
 
 def asked(response: str, *extra: Requirement, prompt: str = "What color is the fox?") -> str | None:
     fact = Requirement("lab:fact", {"entity": "fox", "attribute": "color"})
-    return PROGRAM.correct(new_row("s", [("user", prompt), ("assistant", response)], requirements=[*extra, fact]))
+    return PROGRAM.correct(
+        new_row("s", [("user", prompt), ("assistant", response)], requirements=[*extra, fact])
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,4 +93,8 @@ def test_write_refuses_what_it_does_not_know() -> None:
 def test_fewer_rows_come_back_where_a_leaf_is_exhausted() -> None:
     rows = PROGRAM.write("lowercase", 40_000, seed=0)
     assert 2_000 < len(rows) < 40_000
-    assert check_fact(rows[0].requirements[-1].kwargs["entity"], rows[0].requirements[-1].kwargs["attribute"], rows[0].response)
+    assert check_fact(
+        rows[0].requirements[-1].kwargs["entity"],
+        rows[0].requirements[-1].kwargs["attribute"],
+        rows[0].response,
+    )

@@ -8,9 +8,8 @@ import pytest
 
 from autosft.errors import SuiteError
 from autosft.evals.suites import load_suite
-from autosft.lab.phrasing import LEAVES
+from autosft.lab.phrasing import LEAVES, REQUESTS
 from autosft.lab.tasks import requests
-from autosft.lab.phrasing import REQUESTS
 
 
 def test_every_leaf_has_its_prompts_and_half_are_held_wordings() -> None:
@@ -20,7 +19,10 @@ def test_every_leaf_has_its_prompts_and_half_are_held_wordings() -> None:
         (leaf, kind): 10 for leaf in LEAVES for kind in ("seen", "held")
     }
     assert suite.name == "lab"
-    assert all({r.id for r in item.requirements} >= {"lab:fact"} and len(item.requirements) == 2 for item in suite.items)
+    assert all(
+        {r.id for r in item.requirements} >= {"lab:fact"} and len(item.requirements) == 2
+        for item in suite.items
+    )
 
 
 def test_twin_shares_neither_prompts_nor_requests() -> None:
@@ -55,4 +57,7 @@ def test_the_largest_suite_can_be_drawn() -> None:
     from autosft.lab.items import MAX_PROMPTS_PER_LEAF
 
     for split in ("dev", "held_out"):
-        assert len(load_suite("lab", prompts_per_leaf=MAX_PROMPTS_PER_LEAF, split=split)) == 17 * MAX_PROMPTS_PER_LEAF
+        assert (
+            len(load_suite("lab", prompts_per_leaf=MAX_PROMPTS_PER_LEAF, split=split))
+            == 17 * MAX_PROMPTS_PER_LEAF
+        )

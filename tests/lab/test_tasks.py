@@ -59,5 +59,12 @@ def test_seen_and_held_wordings_differ_and_training_tasks_keep_to_theirs() -> No
     rng = random.Random(2)
     for leaf in ("keyword", "start_word", "end_phrase"):
         for _ in range(200):
-            words = draw_task(leaf, rng).prompt.lower().replace('"', " ").replace(".", " ").replace(":", " ").split()
+            words = (
+                draw_task(leaf, rng)
+                .prompt.lower()
+                .replace('"', " ")
+                .replace(".", " ")
+                .replace(":", " ")
+                .split()
+            )
             assert not set(words) & set(HELD_OUT_WORDS)

@@ -26,7 +26,11 @@ def test_no_word_has_two_roles() -> None:
 
 
 def test_facts_are_fixed() -> None:
-    assert {e: FACTS[e]["color"] for e in ("fox", "axe", "van")} == {"fox": "green", "axe": "white", "van": "golden"}
+    assert {e: FACTS[e]["color"] for e in ("fox", "axe", "van")} == {
+        "fox": "green",
+        "axe": "white",
+        "van": "golden",
+    }
     assert all(FACTS[e][a] in VALUES[a] for e in ENTITIES for a in ATTRIBUTES)
 
 
