@@ -21,6 +21,7 @@ from autosft.types import ActionCall, ActionDiff, Recipe
 # A new analyst's predictions count in full; each measured round pulls towards what was measured.
 CALIBRATION_PRIOR_ROUNDS = 2.0
 CALIBRATION_RANGE = (0.2, 1.5)
+RIVAL_ACTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,4 +164,16 @@ def choose(trials: Sequence[Trial], rounds: Sequence[PastRound], *, bundle: bool
         else:
             clash = "touches the same rows as" if trial.touched & best.touched else "ranks below"
             rejected.append((trial, f"{clash} the chosen proposal ({expected(trial):+.3f} expected)"))
+    return Choice(tuple(accepted), tuple(rejected))
+
+
+def choose_rival(trials: Sequence[Trial]) -> Choice:
+    """Take the first plans that can be run and touch disjoint rows, up to three, in the given order."""
+    accepted: list[Trial] = []
+    rejected = [(t, t.refusal) for t in trials if t.refusal]
+    for trial in (t for t in trials if not t.refusal):
+        if len(accepted) < RIVAL_ACTIONS and not any(trial.touched & other.touched for other in accepted):
+            accepted.append(trial)
+        else:
+            rejected.append((trial, "touches the same rows as a plan taken before it, or there are enough"))
     return Choice(tuple(accepted), tuple(rejected))

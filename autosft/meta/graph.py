@@ -1,9 +1,9 @@
 """The meta graph: edges only. What happens at a node is in `nodes.py`.
 
-    start -> (round 0) ------------------> register -> build -> guard -> execute -> record -> claim -> next
-    start -> observe -> 4 analysts -> decide -> register -> ...                                   |
-               ^                        |-> stop (nothing new to try)                             |
-               +----------------------------------------------------------------------------------+
+    start -> (round 0) -----------------> register -> build -> guard -> execute -> record -> claim -> revise
+    start -> observe -> analysts -> decide -> register -> ...                                           |
+               ^  `--- (a rival) ----^  |-> stop (nothing new to try)                                   |
+               +----------------------------------------------------------------------------------------+
 
 The saved graph state is a cursor that is deleted at every start: the journal and the artifacts say where the
 campaign stands, and every node returns the record it finds instead of doing finished work again.
@@ -46,8 +46,8 @@ def run_graph(nodes: Nodes, folder: Path, rounds: int) -> State:
             "recursion_limit": STEPS_PER_ROUND * (rounds + 2),
             "max_concurrency": 4,
         }
-        pending = nodes.pending_claim()
-        state: State = {"round": nodes.next_round() if pending is None else pending, "stop": ""}
+        # The last recorded round, whose claim and revision may still be open; -1 before round 0.
+        state: State = {"round": nodes.next_round() - 1, "stop": ""}
         return graph.invoke(state, config, durability="sync")  # type: ignore[no-any-return]
 
 
@@ -57,18 +57,28 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     from langgraph.types import Send
 
     graph = StateGraph(State)
-    for name in ("observe", "analyst", "decide", "register", "build", "guard", "execute", "record", "claim"):
+    for name in (
+        "observe",
+        "analyst",
+        "decide",
+        "register",
+        "build",
+        "guard",
+        "execute",
+        "record",
+        "claim",
+        "revise",
+    ):
         graph.add_node(name, getattr(nodes, name))
 
     def start(state: State) -> str:
         if nodes.pending_claim() is not None:
             return "claim"
-        if nodes.stop_reason(state["round"] - 1):
-            return "finish"
-        return "register" if state["round"] == 0 else "observe"
+        return "register" if state["round"] < 0 else "revise"
 
     def fan_out(state: State) -> list[Any]:
-        return [Send("analyst", {"round": state["round"], "name": name}) for name in nodes.analysts]
+        names = nodes.analysts_of(state["round"])
+        return [Send("analyst", {"round": state["round"], "name": name}) for name in names] or ["decide"]
 
     def after_decision(state: State) -> str:
         return "finish" if state["stop"] else "register"
@@ -79,13 +89,11 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     def after_guard(state: State) -> str:
         return "execute" if state["status"] == "ok" else "record"
 
-    def after_claim(state: State) -> str:
+    def after_revision(state: State) -> str:
         return "finish" if state["stop"] else "observe"
 
-    graph.add_conditional_edges(
-        START, start, {"register": "register", "observe": "observe", "claim": "claim", "finish": END}
-    )
-    graph.add_conditional_edges("observe", fan_out, ["analyst"])
+    graph.add_conditional_edges(START, start, {"register": "register", "revise": "revise", "claim": "claim"})
+    graph.add_conditional_edges("observe", fan_out, ["analyst", "decide"])
     graph.add_edge("analyst", "decide")
     graph.add_conditional_edges("decide", after_decision, {"register": "register", "finish": END})
     graph.add_edge("register", "build")
@@ -93,5 +101,6 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     graph.add_conditional_edges("guard", after_guard, {"execute": "execute", "record": "record"})
     graph.add_edge("execute", "record")
     graph.add_edge("record", "claim")
-    graph.add_conditional_edges("claim", after_claim, {"observe": "observe", "finish": END})
+    graph.add_edge("claim", "revise")
+    graph.add_conditional_edges("revise", after_revision, {"observe": "observe", "finish": END})
     return graph.compile(checkpointer=saver)

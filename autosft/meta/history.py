@@ -45,6 +45,16 @@ class RoundFacts:
         return (*self.seeds, *self.fresh)
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Two rounds from one parent: the continuation and its rival (see `revise`)."""
+
+    trigger: str
+    parent: int
+    continuation: int
+    rival: int
+
+
 class History:
     """The journal's rounds and claims, oldest first."""
 
@@ -95,17 +105,33 @@ class History:
         """Number of the first round that is not recorded."""
         return len(self.rounds)
 
+    @cached_property
+    def invalidated(self) -> dict[int, str]:
+        """Round -> why it does not count: invalidated by an operator, or descended from such a round."""
+        found = {int(e.key): str(e.data["reason"]) for e in self._entries if e.kind == "round.invalidated"}
+        for facts in self.rounds:
+            if facts.round not in found and facts.parent in found:
+                found[facts.round] = f"descends from round {facts.parent}, which was invalidated"
+        return found
+
     @property
     def incumbent(self) -> RoundFacts | None:
-        """The measured round with the highest mean that breaks no guard suite; the parent of the next
-        round."""
-        able = [r for r in self.rounds if r.measured and not r.data["guards_broken"]]
+        """The valid round with the highest mean that breaks no guard suite; parent of the next one."""
+        able = [
+            r
+            for r in self.rounds
+            if r.measured and not r.data["guards_broken"] and r.round not in self.invalidated
+        ]
         return max(able, key=lambda r: (r.score or 0.0, -r.round), default=None)
 
     @property
     def claimed_best(self) -> int | None:
         """Round of the latest granted claim (round 0 is the first reference), or None before round 0."""
-        granted = [number for number, claim in self._claims.items() if claim["granted"]]
+        granted = [
+            number
+            for number, claim in self._claims.items()
+            if claim["granted"] and number not in self.invalidated
+        ]
         return max(granted, default=None)
 
     @property
@@ -117,10 +143,39 @@ class History:
                 known.setdefault(facts.effect, facts.round)
         return known
 
+    @cached_property
+    def forks(self) -> tuple[Fork, ...]:
+        """Revisions opened so far."""
+        names = ("trigger", "parent", "continuation", "rival")
+        return tuple(
+            Fork(*(e.data[name] for name in names)) for e in self._entries if e.kind == "revision.opened"
+        )
+
+    @property
+    def closed_forks(self) -> list[Mapping[str, Any]]:
+        """Outcomes of the revisions whose two branches are recorded."""
+        return [e.data for e in self._entries if e.kind == "revision.closed"]
+
+    @property
+    def open_fork(self) -> Fork | None:
+        """The revision whose rival is not recorded yet, if any."""
+        return next((f for f in self.forks if f.rival >= len(self.rounds)), None)
+
+    def parent_for(self, number: int) -> RoundFacts | None:
+        """Return what round `number` starts from: a fork's parent, an operator's choice, or the incumbent."""
+        for fork in self.forks:
+            if number in (fork.continuation, fork.rival):
+                return self.rounds[fork.parent]
+        chosen = [e for e in self._entries if e.kind == "parent.chosen" and e.key == str(number)]
+        if chosen:
+            return self.rounds[int(chosen[-1].data["parent"])]
+        return self.incumbent
+
     @property
     def digest(self) -> str:
-        """Fingerprint of everything recorded, wall times left out."""
-        return fingerprint([e.sha for e in self._entries if e.kind in ("round.recorded", "claim.decided")])
+        """Fingerprint of everything that decides the next round, wall times left out."""
+        kinds = ("round.recorded", "claim.decided", "round.invalidated", "revision.opened", "parent.chosen")
+        return fingerprint([e.sha for e in self._entries if e.kind in kinds])
 
     def past(self) -> tuple[PastRound, ...]:
         """Return the rounds as research history shows them to agents."""

@@ -26,9 +26,10 @@ from autosft.identity import fingerprint
 from autosft.memory import Hypothesis
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
-from autosft.meta.decide import Choice, Trial, choose, extend, try_proposal
+from autosft.meta.decide import Choice, Trial, choose, choose_rival, extend, try_proposal
 from autosft.meta.history import History
 from autosft.meta.record import write_round
+from autosft.meta.revise import close_fork, open_fork, rival_plans
 from autosft.meta.runs import find_receipts, store_receipts
 from autosft.meta.sources import gather_sources
 from autosft.meta.state import State
@@ -59,6 +60,11 @@ class Nodes:
         """Names of the analysts at work."""
         return tuple(self._analysts)
 
+    def analysts_of(self, number: int) -> tuple[str, ...]:
+        """Names of the analysts that plan a round; none for a rival, whose plan is the revision's."""
+        fork = self.history().open_fork
+        return () if fork is not None and fork.rival == number else self.analysts
+
     @property
     def last_round(self) -> int:
         """Number of the last planned round."""
@@ -81,15 +87,15 @@ class Nodes:
     def observe(self, state: State) -> dict[str, Any]:
         """Open the round: say where it starts from, and collect every analyst's evidence on the parent."""
         number, history = state["round"], self.history()
-        parent = history.incumbent
+        parent = history.parent_for(number)
         assert parent is not None
         text = f"from round {parent.round} (score {parent.score:.3f})"
         self._emit(Event("round_start", text, number, {"parent": parent.round, "rounds": self.last_round}))
         sources = None
-        for analyst in self._analysts.values():
+        for analyst in (self._analysts[name] for name in self.analysts_of(number)):
             key = self._evidence_key(number, analyst.name, history)
             if self._c.store.find("evidence", key) is None:
-                sources = sources or gather_sources(self._c, number, history)
+                sources = sources or gather_sources(self._c, number, parent, history)
                 evidence = analyst.collect(sources)
                 with self._c.store.create(
                     "evidence", key, {"analyst": analyst.name, "round": number}
@@ -128,7 +134,7 @@ class Nodes:
 
     def register(self, state: State) -> dict[str, Any]:
         """Write the round's hypothesis down before anything is built or trained (I4)."""
-        number = state["round"]
+        number = max(0, state["round"])
         if number == 0:
             self._emit(Event("round_start", "the untouched pool", 0, {"rounds": self.last_round}))
             hypothesis = _baseline(self._base_recipe())
@@ -137,7 +143,7 @@ class Nodes:
         self._c.hypotheses.register(hypothesis)
         if number > 0:
             self._emit(Event("stage", f"hypothesis {hypothesis.id}: {hypothesis.claim}", number))
-        return {"recipe": hypothesis.recipe, "status": "ok"}
+        return {"round": number, "recipe": hypothesis.recipe, "status": "ok"}
 
     def build(self, state: State) -> dict[str, Any]:
         """Materialise the recipe; a refusal abandons the round, not the campaign."""
@@ -200,12 +206,24 @@ class Nodes:
         return {"stop": ""}
 
     def claim(self, state: State) -> dict[str, Any]:
-        """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12); then go on
-        or stop."""
+        """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12)."""
         number = state["round"]
         text = decide_claim(self._c, number, self.history(), self.run_seeds, self._emit)
         if text:
             self._emit(Event("claim", text, number))
+        return {"round": number}
+
+    def revise(self, state: State) -> dict[str, Any]:
+        """Close and open forks (see `revise.py`), then go on to the next round or stop."""
+        number, c = state["round"], self._c
+        if c.config.components.revision:
+            closed = close_fork(c.journal, self.history())
+            trigger = open_fork(c.journal, self.history(), self.last_round)
+            if closed:
+                self._emit(Event("note", closed, number))
+            if trigger is not None:
+                text = f"revision ({trigger.name}): {trigger.text}; a rival plan runs beside the continuation"
+                self._emit(Event("note", text, number))
         return {"round": number + 1, "stop": self.stop_reason(number)}
 
     # --- shared by nodes
@@ -257,7 +275,7 @@ class Nodes:
 
     def _write_decision(self, key: str, number: int, replies: list[str], history: History) -> None:
         c = self._c
-        parent = history.incumbent
+        parent = history.parent_for(number)
         assert parent is not None
         parent_build = load_build(c.store.load("build", parent.build))
         proposals, abstained = [], []
@@ -268,11 +286,20 @@ class Nodes:
                 abstained.append(checked)
             else:
                 proposals.append(checked)
+        fork = history.open_fork
+        rival = fork is not None and fork.rival == number
+        if rival:
+            sources = gather_sources(c, number, parent, history)
+            parsed = [parse_reply(plan) for plan in rival_plans(sources, parent)]
+            proposals = [plan for plan in parsed if isinstance(plan, Proposal)]
         trials = [
             try_proposal(p, parent.recipe, parent_build.pool, c.ctx, leaves=c.leaves, tried=history.effects)
-            for p in sorted(proposals, key=lambda p: p.analyst)
+            for p in (proposals if rival else sorted(proposals, key=lambda p: p.analyst))
         ]
-        choice = choose(trials, history.past(), bundle=c.config.components.analysis)
+        if rival:
+            choice = choose_rival(trials)
+        else:
+            choice = choose(trials, history.past(), bundle=c.config.components.analysis)
         with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
             effect = self._effect(choice, parent.recipe, parent_build.pool)
             step.data = {

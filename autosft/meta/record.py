@@ -37,8 +37,9 @@ def write_round(campaign: Campaign, state: State, recipe: Recipe, history: Histo
     known = c.journal.find("round.recorded", str(number))
     if known is not None:
         return dict(c.store.load("round", known.data["record"]).data)
-    # The parent is who was the incumbent when the round was planned: nothing was recorded since.
-    parent = history.incumbent if number > 0 else None
+    parent = (
+        history.rounds[c.store.load("decision", state["decision"]).data["parent"]] if number > 0 else None
+    )
     build = load_build(c.store.load("build", state["build"])) if state["build"] else None
     data = _identity(c, state, recipe, parent, build)
     if state["status"] == "ok":
@@ -99,6 +100,11 @@ def _identity(
         "kinds": list(decision.get("kinds", ())),
         "diffs": diffs,
         "families": families,
+        "unique_tokens": facts.get("unique_tokens"),
+        "rows": facts.get("rows"),
+        "token_share": facts.get("token_share", {}),
+        "leaf_share": facts.get("leaf_share", {}),
+        "contaminated": facts.get("contaminated", {}),
         "train_tokens": facts.get("train_tokens"),
         "loss_tokens": facts.get("loss_tokens"),
         "optimizer_steps": facts.get("optimizer_steps"),
@@ -161,7 +167,9 @@ def _measurements(
     data["comparison"] = {"against": parent.round, **_plain(compared)}
     data["verdict"] = verdict_text(compared, f"round {parent.round}")
     data["guards_broken"] = _guards_broken(c, history, receipts)
-    data["set_new_best"] = measured.score > (parent.score or 0.0) and not data["guards_broken"]
+    best = history.incumbent
+    higher = best is None or measured.score > (best.score or 0.0)
+    data["set_new_best"] = higher and not data["guards_broken"]
     return data
 
 

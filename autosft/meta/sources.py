@@ -5,15 +5,14 @@ from __future__ import annotations
 from autosft.actions import load_build
 from autosft.evals import Output, read_outputs, score_outputs
 from autosft.meta.campaign import Campaign
-from autosft.meta.history import History
+from autosft.meta.history import History, RoundFacts
 from autosft.subagents.evidence import Sources
 
 
-def gather_sources(campaign: Campaign, number: int, history: History) -> Sources:
+def gather_sources(campaign: Campaign, number: int, parent: RoundFacts, history: History) -> Sources:
     """Return the sources for round `number`: the incumbent's pool, answers, losses, and the history so
     far."""
-    c, parent = campaign, history.incumbent
-    assert parent is not None
+    c = campaign
     build = load_build(c.store.load("build", parent.build))
     outputs: dict[int, list[Output]] = {}
     for receipt in parent.seeds:
