@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from autosft.actions.apply import apply_recipe
+from autosft.actions.apply import apply_recipe, check_lineage
 from autosft.actions.context import ActionContext
 from autosft.actions.decontaminate import HELD_OUT, BenchmarkIndex, scan
 from autosft.actions.guard import BuildGuard
@@ -70,6 +70,7 @@ def build(
     if found is not None:
         return found
     changed, diffs = apply_recipe(recipe, pool, ctx)
+    check_lineage(changed)
     kept, encoded, dropped = _encodable(changed, ctx)
     kept, encoded, contaminated, listed = _decontaminated(kept, encoded, benchmarks)
     lengths = np.array([len(e.ids) for e in encoded], dtype=np.int64)

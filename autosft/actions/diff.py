@@ -17,9 +17,9 @@ MAX_REASONS = 20
 def diff_pools(before: Pool, after: Pool, kind: str, ctx: ActionContext) -> ActionDiff:
     """Compare two pools.
 
-    The family is that of the effect: rows changed by an edit are repair, by another response resupervise;
-    rows gone are prune, new conversations synthesize, copies of present ones mix; where the rows stay, weights
-    are mix and places are order. Where an action did several of these, the most rows name the family.
+    The family is that of the effect. Rows changed by an edit are repair, by another response resupervise;
+    rows gone are prune, new conversations synthesize, copies of present ones mix. Where the rows stay, other
+    weights are mix and other places order. Of several effects, the one on most rows names the family.
 
     Args:
         before: The pool the action was given.

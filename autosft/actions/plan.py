@@ -95,13 +95,22 @@ def make_plan(
     """
     rng = np.random.default_rng([_PLAN, recipe_seed, seed])
     expected = expected_copies(pool.weights, tokens, budget_tokens)
-    copies = draw_copies(expected, tokens, budget_tokens, int(max_passes), rng)
+    copies = draw_copies(expected, tokens, budget_tokens, int(max_passes), rng, _strata(pool))
     rows = np.repeat(np.arange(len(pool)), copies)
     rows = rows[np.argsort(_positions(pool, rows, order, rng), kind="stable")]
     steps = optimizer_steps(budget_tokens, batch_tokens)
     lengths = tokens[rows]
     step_starts = _cut_steps(lengths, budget_tokens, steps)
     return Plan(rows.astype(np.int32), step_starts, _pack(lengths, step_starts, sequence_tokens))
+
+
+def _strata(pool: Pool) -> NDArray[np.int64]:
+    """Number the groups whose shares a draw keeps: place in the order, source, leaf."""
+    _, source = np.unique(np.array(pool.sources), return_inverse=True)
+    _, leaf = np.unique(np.array([name or "" for name in pool.leaves]), return_inverse=True)
+    _, place = np.unique(np.nan_to_num(pool.order_keys, nan=2.0), return_inverse=True)
+    _, group = np.unique(np.stack([place, source, leaf]), axis=1, return_inverse=True)
+    return group.reshape(-1).astype(np.int64)
 
 
 def _positions(

@@ -9,6 +9,7 @@ from autosft.errors import BudgetError
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+_SIZES = 11  # borders of length classes inside a group
 
 
 def expected_copies(weights: FloatArray, tokens: IntArray, budget_tokens: int) -> FloatArray:
@@ -26,7 +27,12 @@ def expected_copies(weights: FloatArray, tokens: IntArray, budget_tokens: int) -
 
 
 def draw_copies(
-    expected: FloatArray, tokens: IntArray, budget_tokens: int, max_copies: int, rng: np.random.Generator
+    expected: FloatArray,
+    tokens: IntArray,
+    budget_tokens: int,
+    max_copies: int,
+    rng: np.random.Generator,
+    strata: IntArray | None = None,
 ) -> IntArray:
     """Draw whole copies: each row gets its expected number rounded down or up, the tokens make the budget.
 
@@ -40,6 +46,8 @@ def draw_copies(
         budget_tokens: B.
         max_copies: No row gets more copies than this.
         rng: Source of every choice.
+        strata: Group of each row. Rows are rounded group by group, short and long ones alternating, so that
+            every group gets its expected share of copies and of tokens.
 
     Returns:
         Copies of each row; their tokens are at most B and miss it by less than the longest row.
@@ -47,7 +55,7 @@ def draw_copies(
     low = np.floor(expected + 1e-9).astype(np.int64)
     high = np.minimum(np.ceil(expected - 1e-9).astype(np.int64), max_copies)
     usable = (expected > 0) & (tokens > 0)
-    copies = np.clip(_systematic(expected, rng), low, np.maximum(low, high))
+    copies = np.clip(_systematic(expected, tokens, strata, rng), low, np.maximum(low, high))
     copies[~usable] = 0
     order = rng.permutation(len(expected))
     gap = budget_tokens - int((copies * tokens).sum())
@@ -63,9 +71,13 @@ def draw_copies(
     return copies
 
 
-def _systematic(expected: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Round expectations so that every run of rows gets its expected total, up to one copy."""
-    order = rng.permutation(len(expected))
+def _systematic(
+    expected: FloatArray, tokens: IntArray, strata: IntArray | None, rng: np.random.Generator
+) -> IntArray:
+    """Round expectations so that every run of the sampling order gets its total, up to one copy."""
+    group = np.zeros(len(expected), dtype=np.int64) if strata is None else strata
+    size = np.searchsorted(np.quantile(tokens, np.linspace(0, 1, _SIZES)), tokens)
+    order = np.lexsort((rng.random(len(expected)), size, group))
     points = np.floor(np.cumsum(expected[order]) + rng.random()).astype(np.int64)
     copies = np.empty(len(expected), dtype=np.int64)
     copies[order] = np.diff(points, prepend=0)

@@ -18,16 +18,11 @@ class Params(ActionParams):
     """How much of the budget's end is kept for passing rows."""
 
     checks: Checks = Field("all", description="Which requirements count.")
-    clean_frac: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="Passing rows alone fill this fraction of the budget at its end, or what they can.",
-    )
+    clean_frac: float = Field(1.0, gt=0, le=1, description="Budget's end for passing rows alone.")
 
 
 def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
-    """Return the pool with positions: passing rows alone at the end, all the others evenly mixed before them."""
+    """Return the pool with positions: passing rows alone at the end, all others evenly mixed before."""
     rows = pool.rows()
     good = np.array([bool(row.requirements) and not failing(ctx.passes(row), params.checks) for row in rows])
     amount = ctx.tokens(pool) * pool.weights

@@ -40,15 +40,9 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
         row = rows[index]
         if not params.counted(row, failing(ctx.passes(row), params.checks)):
             continue
-        answer = program.correct(row)
-        new = (
-            None
-            if answer is None
-            else made_row(row, response=answer, made_by=KIND, method="replace", verdicts={})
-        )
-        verdicts = {} if new is None else ctx.passes(new)
-        if new is not None and answer != row.response and all(verdicts.values()):
-            made[index] = made_row(row, response=answer, made_by=KIND, method="replace", verdicts=verdicts)
+        new = _answered(row, program.correct(row), ctx, params.mend_form)
+        if new is not None:
+            made[index] = new
             ctx.because(row, f"answered by {program.name}")
         elif params.drop_failures:
             keep[index] = False
