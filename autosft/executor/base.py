@@ -63,7 +63,8 @@ def base_fingerprint(path: Path | str) -> str:
         BaseModelError: There is no such folder, or it holds no configuration or no weights.
     """
     folder = Path(path)
-    _weight_files(folder, _read_config(folder))
+    _read_config(folder)
+    _weight_files(folder)
     files = {file for pattern in _FILES for file in folder.glob(pattern) if file.is_file()}
     return fingerprint(sorted((file.name, hash_file(file)) for file in files))
 
@@ -93,10 +94,10 @@ def check_base(path: Path | str) -> BaseInfo:
     """
     folder = Path(path)
     config = _read_config(folder)
-    native = _is_native(config)
+    native = _is_native(folder, config)
     if not native:
         _require_causal(folder, config)
-    weights = _weight_files(folder, config)
+    weights = _weight_files(folder)
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
         raise BaseModelError(
             "the base has no tokenizer",
@@ -141,7 +142,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _is_native(config: Mapping[str, Any]) -> bool:
+def _is_native(folder: Path, config: Mapping[str, Any]) -> bool:
     if config["model_type"] != "qwen3":
         return False
     from autosft.executor.models.shape import Qwen3Shape
@@ -149,7 +150,9 @@ def _is_native(config: Mapping[str, Any]) -> bool:
     try:
         return Qwen3Shape.from_config(config) is not None
     except (KeyError, TypeError, ValueError) as error:
-        raise BaseModelError(f"config.json is incomplete: {error!r}", where="model_type qwen3") from None
+        raise BaseModelError(
+            f"config.json is incomplete: {error!r}", where=str(folder / "config.json")
+        ) from None
 
 
 def _require_causal(folder: Path, config: Mapping[str, Any]) -> None:
@@ -162,14 +165,21 @@ def _require_causal(folder: Path, config: Mapping[str, Any]) -> None:
             where=str(folder / "config.json"),
             hint="give a decoder-only model, or update transformers",
         )
+    named = config.get("architectures") or []
+    known = CAUSAL[model_type]
+    if named and known not in named:
+        raise BaseModelError(
+            f"the weights are of a {named[0]}, not of a causal language model",
+            where=str(folder / "config.json"),
+            hint=f"for this model type give a {known}",
+        )
     if config.get("is_encoder_decoder"):
         raise BaseModelError(
             "the base is an encoder-decoder model", where=str(folder), hint="give a decoder-only model"
         )
 
 
-def _weight_files(folder: Path, config: Mapping[str, Any]) -> list[Path]:
-    del config
+def _weight_files(folder: Path) -> list[Path]:
     for single, index in (
         ("model.safetensors", "model.safetensors.index.json"),
         ("pytorch_model.bin", "pytorch_model.bin.index.json"),

@@ -121,7 +121,10 @@ def test_bfloat16_training_losses_are_near_float32():
     model = small_model("qwen3")
     rows, masks = make_rows(448)
     batch = pack_rows(rows, masks)
-    exact, rounded = native_of(model).token_losses(batch), native_of(model, torch.bfloat16).token_losses(batch)
+    exact, rounded = (
+        native_of(model).token_losses(batch),
+        native_of(model, torch.bfloat16).token_losses(batch),
+    )
     assert (exact.sum() - rounded.sum()).abs() / exact.sum() < 0.02
 
 

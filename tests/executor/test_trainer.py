@@ -55,7 +55,9 @@ def test_training_lowers_the_loss_and_accounts_for_every_token(world, tmp_path):
     parts = curve[curve.source != ""]
     assert total.tokens.sum() == promised["train_tokens"]
     assert set(parts.source) == {"loud", "plain"}
-    by_step = (parts.loss * parts.loss_tokens).groupby(parts.step).sum() / parts.groupby("step").loss_tokens.sum()
+    by_step = (parts.loss * parts.loss_tokens).groupby(parts.step).sum() / parts.groupby(
+        "step"
+    ).loss_tokens.sum()
     assert np.allclose(by_step.to_numpy(), total.loss.to_numpy(), atol=1e-9)
     assert total.lr.iloc[-1] == pytest.approx(FAST.min_lr)
 
