@@ -1,4 +1,4 @@
-"""The lab's tokenizer: byte-level BPE in which every word of the world is one token in each letter case."""
+"""The lab's tokenizer: byte-level BPE in which every word of the world is one token inside a text."""
 
 from __future__ import annotations
 
