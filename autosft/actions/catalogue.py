@@ -86,7 +86,12 @@ class Action:
             "minLength": "characters at least",
             "maxLength": "at most",
         }
-        limits = [f"{words[k]} {v}" for part in _parts(fields[name]) for k, v in part.items() if k in words]
+        limits = [
+            f"{words[k]} {v}"
+            for part in _parts(fields[name])
+            for k in words
+            if (v := part.get(k)) is not None
+        ]
         return f"{name}: {', '.join(dict.fromkeys(limits)) or fields[name].get('type', 'see the schema')}"
 
 

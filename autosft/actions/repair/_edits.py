@@ -203,8 +203,9 @@ def _first_word(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[s
     nth = int(kwargs["nth_paragraph"])
     if dealt is not None and 1 <= nth <= len(dealt):
         parts = [" ".join(group) for group in dealt]
-        parts[nth - 1] = f"{capitalise(str(kwargs['first_word']))}: {parts[nth - 1]}"
-        yield "\n\n".join(parts)
+        for mark in (",", "!"):
+            opened = f"{capitalise(str(kwargs['first_word']))}{mark} {parts[nth - 1]}"
+            yield "\n\n".join([*parts[: nth - 1], opened, *parts[nth:]])
 
 
 def _fewer_words(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
