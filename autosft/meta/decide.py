@@ -137,6 +137,10 @@ class Choice:
         """True where two proposals share the round, so that the effect belongs to neither alone."""
         return len(self.accepted) > 1
 
+    def first_alone(self, why: str) -> Choice:
+        """Return the choice without the proposals bundled to the first."""
+        return Choice(self.accepted[:1], (*self.rejected, *((trial, why) for trial in self.accepted[1:])))
+
 
 def choose(trials: Sequence[Trial], rounds: Sequence[PastRound], *, bundle: bool = True) -> Choice:
     """Rank trials and pick one, or two that touch disjoint rows.

@@ -177,6 +177,10 @@ class History:
         kinds = ("round.recorded", "claim.decided", "round.invalidated", "revision.opened", "parent.chosen")
         return fingerprint([e.sha for e in self._entries if e.kind in kinds])
 
+    def attempts(self, analyst: str, parent: int) -> int:
+        """Return how many of an analyst's proposals were run from a parent round."""
+        return sum(1 for r in self.rounds if r.parent == parent and analyst in r.data["analysts"])
+
     def past(self) -> tuple[PastRound, ...]:
         """Return the rounds as research history shows them to agents."""
         outcomes = {int(e.key): e.data for e in self._entries if e.kind == "hypothesis.resolved"}

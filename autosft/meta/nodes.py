@@ -96,7 +96,7 @@ class Nodes:
             key = self._evidence_key(number, analyst.name, history)
             if self._c.store.find("evidence", key) is None:
                 sources = sources or gather_sources(self._c, number, parent, history)
-                evidence = analyst.collect(sources)
+                evidence = analyst.collect(sources, history.attempts(analyst.name, parent.round))
                 with self._c.store.create(
                     "evidence", key, {"analyst": analyst.name, "round": number}
                 ) as step:
@@ -300,8 +300,11 @@ class Nodes:
             choice = choose_rival(trials)
         else:
             choice = choose(trials, history.past(), bundle=c.config.components.analysis)
-        with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
+        effect = self._effect(choice, parent.recipe, parent_build.pool)
+        if choice.bundled and effect in history.effects:
+            choice = choice.first_alone(f"together they equal round {history.effects[effect]}")
             effect = self._effect(choice, parent.recipe, parent_build.pool)
+        with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
             step.data = {
                 **_decision_data(number, parent.round, parent.recipe, choice, abstained),
                 "effect": effect,

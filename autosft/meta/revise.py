@@ -182,7 +182,7 @@ def strategy_metrics(history: History) -> dict[str, Any]:
 
     Returns:
         switches: rounds whose families share none with the round before; switch_rate: their share of the
-        adjacent pairs (None without a pair); forks; adopted: forks whose rival was kept; mean_gap: rival minus
+        adjacent pairs (None without a pair); forks; adopted: forks whose rival was kept; mean_gap: rival less
         continuation.
     """
     sets = [set(r.data["families"]) for r in history.rounds if r.round > 0]

@@ -42,9 +42,10 @@ class Analyst:
     findings: Callable[[Sources], list[Finding]]
     reply: Callable[[Evidence], dict[str, Any]]
 
-    def collect(self, sources: Sources) -> Evidence:
+    def collect(self, sources: Sources, attempt: int) -> Evidence:
         """Measure this analyst's part of the sources."""
-        return Evidence(self.name, sources.round, tuple(self.findings(sources)), sources.artifacts)
+        findings = tuple(self.findings(sources))
+        return Evidence(self.name, sources.round, findings, sources.artifacts, attempt)
 
     def read(self, data: Mapping[str, Any]) -> Evidence:
         """Read stored evidence back."""
@@ -87,6 +88,21 @@ def proposal(
         "predicted": {leaf: round(min(1.0, max(-1.0, delta)), 4) for leaf, delta in predicted.items()},
         "evidence": list(evidence.artifacts[:20]),
     }
+
+
+def pick(candidates: list[dict[str, Any]], evidence: Evidence, why_none: str) -> dict[str, Any]:
+    """Return the first candidate that was not run from this parent yet, or an abstention.
+
+    Args:
+        candidates: Proposals, best first.
+        evidence: Says how many of this analyst's proposals were run from the parent.
+        why_none: Reason of the abstention where there is no candidate at all.
+    """
+    if not candidates:
+        return abstention(why_none)
+    if evidence.attempt >= len(candidates):
+        return abstention(f"all {len(candidates)} ideas were run from this parent")
+    return candidates[evidence.attempt]
 
 
 def abstention(reason: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from autosft.subagents.analyst import abstention, proposal
+from autosft.subagents.analyst import pick, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import PLAIN, Checked, check_rows, mean, mended_frac
 from autosft.types import ActionCall
@@ -63,6 +63,21 @@ def collect(sources: Sources) -> list[Finding]:
 def propose(evidence: Evidence) -> dict[str, Any]:
     """Mend by edit the leaves where edits work, drop the form failures where they do not, drop copies."""
     leaves, pool = evidence.of("leaf"), evidence.of("pool")["all"]
+    candidates = [found for found in (_mend(evidence), _drop_content(evidence)) if found is not None]
+    scored = {leaf: v for leaf, v in leaves.items() if v["dev_score"] >= 0}
+    small = {leaf: 0.02 * (1 - v["dev_score"]) for leaf, v in scored.items()}
+    if candidates or pool["rows"] > 1:
+        claim = "Rows that nearly repeat others waste budget."
+        candidates.append(proposal(claim, [("prune/near_duplicates", {"threshold": 0.85})], small, evidence))
+        claim = "Prompts worded in more ways carry over to wordings that no row has."
+        action = ("repair/prompt_reword", {"change": "vary", "frac": 0.5})
+        candidates.append(proposal(claim, [action], small, evidence))
+    return pick(candidates, evidence, "there are no rows")
+
+
+def _mend(evidence: Evidence) -> dict[str, Any] | None:
+    """Edit what edits mend, drop what they do not, drop copies."""
+    leaves, pool = evidence.of("leaf"), evidence.of("pool")["all"]
     scored = {leaf: v for leaf, v in leaves.items() if v["dev_score"] >= 0}
     mend: list[str] = []
     drop: list[str] = []
@@ -76,7 +91,7 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     if mend:
         actions.append(("repair/verifier_edit", {"leaves": sorted(mend)}))
         claims.append(f"editing responses so that they meet their requirement helps {len(mend)} leaves")
-    if any(v["form_failing"] for v in leaves.values()) and (drop or mend):
+    if mend or drop:
         actions.append(("prune/verifier", {"checks": "form"}))
         claims.append("dropping rows whose form stays wrong helps the rest")
     for leaf in (*mend, *drop):
@@ -89,17 +104,25 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         for leaf in scored:
             predicted[leaf] = predicted.get(leaf, 0.0) + 0.1 * pool["copies"] / pool["rows"]
     if not actions:
-        wrong = [
-            leaf for leaf, v in leaves.items() if v["content_failing"] > FAILING_FRAC * max(1, v["rows"])
-        ]
-        if not wrong:
-            return abstention("rows pass their checks, and copies are few")
-        actions.append(("prune/verifier", {"checks": "content"}))
-        claims.append(f"rows with wrong content remain in {len(wrong)} leaves")
-        for leaf in wrong:
-            if leaf in scored:
-                bad = scored[leaf]["content_failing"] / max(1, scored[leaf]["rows"])
-                predicted[leaf] = 0.3 * (1 - scored[leaf]["dev_score"]) * bad
-    if not predicted:
-        predicted = {leaf: 0.01 for leaf in scored}
-    return proposal("; ".join(claims).capitalize() + ".", actions[:3], predicted, evidence)
+        return None
+    return proposal("; ".join(claims).capitalize() + ".", actions, predicted or _least(scored), evidence)
+
+
+def _drop_content(evidence: Evidence) -> dict[str, Any] | None:
+    """Drop the rows whose content is wrong, where there are enough of them."""
+    leaves = evidence.of("leaf")
+    wrong = [leaf for leaf, v in leaves.items() if v["content_failing"] > FAILING_FRAC * max(1, v["rows"])]
+    if not wrong:
+        return None
+    scored = {leaf: v for leaf, v in leaves.items() if v["dev_score"] >= 0}
+    predicted = {
+        leaf: 0.3 * (1 - scored[leaf]["dev_score"]) * scored[leaf]["content_failing"] / scored[leaf]["rows"]
+        for leaf in wrong
+        if leaf in scored
+    }
+    claim = f"Rows with wrong content remain in {len(wrong)} leaves; dropping them helps."
+    return proposal(claim, [("prune/verifier", {"checks": "content"})], predicted or _least(scored), evidence)
+
+
+def _least(scored: dict[str, Any]) -> dict[str, float]:
+    return dict.fromkeys(scored, 0.01)

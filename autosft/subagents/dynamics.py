@@ -9,17 +9,19 @@ is learned already; give it to what is not.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from autosft.subagents.analyst import abstention, proposal
+from autosft.subagents.analyst import pick, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import PLAIN, Checked, check_rows, mean
 
 LAST_FRAC = 0.2
-EXCESS = 0.08
 CHAT_FRAC = 0.2
+FEW_FAILING = 0.02
+LEARNED = 0.9
 SOURCE_EXCESS = 0.25
 
 
@@ -106,38 +108,67 @@ def _outliers(rows: list[Checked], per_row: dict[int, list[float]]) -> Finding:
 
 
 def propose(evidence: Evidence) -> dict[str, Any]:
-    """Re-order where the end of the budget is worse than the rest; else move budget to what is not
-    learned."""
-    leaves, position = evidence.of("leaf"), evidence.of("position")["last"]
-    scored = {leaf: v for leaf, v in leaves.items() if v["score"] >= 0}
-    actions: list[tuple[str, dict[str, Any]]] = []
-    claims: list[str] = []
+    """Re-order where the end of the budget is worse than the rest; move budget to what is not learned."""
+    scored = {leaf: v for leaf, v in evidence.of("leaf").items() if v["score"] >= 0}
+    ordered, mixed = _reorder(evidence, scored), _remix(evidence, scored, n=4, factor=2.0)
+    first = [found for found in (ordered, mixed) if found is not None]
+    candidates = [_join(first, evidence)] if first else []
+    if len(first) > 1:
+        candidates.append(_join([mixed], evidence) if mixed else _join([ordered], evidence))
+    further = _remix(evidence, scored, n=7, factor=1.5)
+    if further is not None:
+        candidates.append(_join([further], evidence))
+    claim = "Short rows first ease the start."
+    predicted = {leaf: 0.02 * (1 - v["score"]) for leaf, v in scored.items()}
+    candidates.append(proposal(claim, [("order/curriculum", {"by": "length"})], predicted, evidence))
+    return pick(candidates, evidence, "losses, positions and shares give no reason to move anything")
+
+
+_Part = tuple[str, tuple[str, dict[str, Any]], dict[str, float]]
+
+
+def _join(parts: Sequence[_Part | None], evidence: Evidence) -> dict[str, Any]:
+    """Return one proposal of several parts; a leaf is promised the most that one of them promises."""
+    known = [part for part in parts if part is not None]
     predicted: dict[str, float] = {}
-    excess = position["failing_frac"] - position["failing_frac_overall"]
-    if position["failing_frac_overall"] > 0.02 and position["failing_frac"] > 0.02:
-        actions.append(("order/verified_last", {}))
-        claims.append(
+    for _, _, deltas in known:
+        for leaf, delta in deltas.items():
+            predicted[leaf] = max(predicted.get(leaf, 0.0), delta)
+    claim = "; ".join(part[0] for part in known)
+    return proposal(claim[:1].upper() + claim[1:] + ".", [part[1] for part in known], predicted, evidence)
+
+
+def _reorder(evidence: Evidence, scored: dict[str, Any]) -> _Part | None:
+    """Put sound rows last, or spread what the end of the budget is full of."""
+    position = evidence.of("position")["last"]
+    if position["failing_frac_overall"] > FEW_FAILING and position["failing_frac"] > FEW_FAILING:
+        claim = (
             f"{position['failing_frac']:.0%} of rows in the last {LAST_FRAC:.0%} of the budget fail their "
             "checks; sound rows last leave the better habits"
         )
-        predicted = {leaf: 0.15 * (1 - v["score"]) for leaf, v in scored.items()}
-    elif excess > EXCESS or position["source_excess"] > SOURCE_EXCESS:
-        actions.append(("order/shuffle", {}))
-        claims.append("the budget ends on one source; a shuffle spreads it")
-        predicted = {leaf: 0.05 * (1 - v["score"]) for leaf, v in scored.items()}
-    chat = leaves.get(PLAIN)
-    # What is learned least with the smallest share of the budget gains most from a larger one.
-    weak = sorted((v["score"], leaf) for leaf, v in scored.items() if v["rows"] > 0 and v["score"] < 0.9)[:4]
-    params: dict[str, Any] = {"factors": {leaf: 2.0 for _, leaf in weak}}
+        return (
+            claim,
+            ("order/verified_last", {}),
+            {leaf: 0.15 * (1 - v["score"]) for leaf, v in scored.items()},
+        )
+    if position["source_excess"] > SOURCE_EXCESS:
+        claim = "the budget ends on one source; a shuffle spreads it"
+        return claim, ("order/shuffle", {}), {leaf: 0.05 * (1 - v["score"]) for leaf, v in scored.items()}
+    return None
+
+
+def _remix(evidence: Evidence, scored: dict[str, Any], *, n: int, factor: float) -> _Part | None:
+    """Give the weakest leaves that have rows more of the budget, and plain chat less where it takes much."""
+    weak = sorted((v["score"], leaf) for leaf, v in scored.items() if v["rows"] > 0 and v["score"] < LEARNED)[
+        :n
+    ]
+    params: dict[str, Any] = {"factors": {leaf: factor for _, leaf in weak}}
+    claims = [f"more budget for {', '.join(leaf for _, leaf in weak)}"] if weak else []
+    chat = evidence.of("leaf").get(PLAIN)
     if chat and chat["token_frac"] > CHAT_FRAC:
         params["plain"] = 0.5
-        claims.append(f"plain chat takes {chat['token_frac']:.0%} of the budget at loss {chat['loss']:.2f}")
-    if weak or "plain" in params:
-        actions.append(("mix/leaf_weights", params))
-        names = ", ".join(leaf for _, leaf in weak) or "the leaves"
-        claims.append(f"more budget for {names}")
-        for score, leaf in weak:
-            predicted[leaf] = max(predicted.get(leaf, 0.0), 0.15 * (1 - score))
-    if not actions:
-        return abstention("losses, positions and shares give no reason to move anything")
-    return proposal("; ".join(claims).capitalize() + ".", actions[:2], predicted, evidence)
+        claims.append(f"plain chat takes {chat['token_frac']:.0%} of it at loss {chat['loss']:.2f}")
+    if not claims:
+        return None
+    deltas = {leaf: 0.15 * (1 - score) for score, leaf in weak}
+    return "; ".join(claims), ("mix/leaf_weights", params), deltas or dict.fromkeys(scored, 0.01)

@@ -36,12 +36,15 @@ class Evidence:
         round: Round being planned.
         findings: In a fixed order.
         artifacts: Ids of the artifacts it was measured on, `kind/fingerprint`.
+        attempt: Proposals of this analyst that were already run from the same parent: equal evidence must not
+            lead to the same proposal twice.
     """
 
     analyst: str
     round: int
     findings: tuple[Finding, ...]
     artifacts: tuple[str, ...]
+    attempt: int = 0
 
     def of(self, metric: str) -> dict[str, Mapping[str, Any]]:
         """Return subject -> values of one metric, in order."""
@@ -55,7 +58,7 @@ class Evidence:
     def from_json(cls, data: Mapping[str, Any]) -> Evidence:
         """Read what `to_json` wrote."""
         findings = tuple(Finding(f["metric"], f["subject"], f["values"]) for f in data["findings"])
-        return cls(data["analyst"], data["round"], findings, tuple(data["artifacts"]))
+        return cls(data["analyst"], data["round"], findings, tuple(data["artifacts"]), data["attempt"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from autosft.subagents.analyst import abstention, proposal
+from autosft.subagents.analyst import abstention, pick, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import Checked, check_rows, mean, mended_frac, spread
 from autosft.types import ActionCall
@@ -25,6 +25,8 @@ SHORT_SUPPLY = 0.35
 TEACHES_WRONG = 0.2
 MENDS = 0.1
 MAX_OPTIONS = 3
+# How many of the weakest leaves get which factor, one idea after the other.
+WEIGHT_STEPS = ((3, 2.0), (2, 3.0), (5, 1.5))
 
 
 def collect(sources: Sources) -> list[Finding]:
@@ -104,16 +106,22 @@ def propose(evidence: Evidence) -> dict[str, Any]:
         return abstention("nothing was scored")
     losses = sorted(leaves, key=lambda leaf: (leaves[leaf]["score"], leaf))
     options = [*_writings(evidence, losses), *_corrections(evidence), *_edits(evidence, losses)]
-    if not options:
-        return _weights(evidence, losses)
     options.sort(key=lambda option: (-option.gain, option.claim))
-    chosen = options[:MAX_OPTIONS]
+    batches = [options[i : i + MAX_OPTIONS] for i in range(0, len(options), MAX_OPTIONS)]
+    weighted = [_weights(evidence, losses, n, factor) for n, factor in WEIGHT_STEPS]
+    candidates = [_together(batch, evidence) for batch in batches]
+    candidates += [found for found in weighted if found is not None]
+    return pick(candidates, evidence, "no leaf has rows to give weight to")
+
+
+def _together(options: list[_Option], evidence: Evidence) -> dict[str, Any]:
+    """Return one proposal of several options; a leaf is promised the most that one of them promises."""
     predicted: dict[str, float] = {}
-    for option in chosen:
+    for option in options:
         for leaf, delta in option.deltas.items():
             predicted[leaf] = max(predicted.get(leaf, 0.0), delta)
-    claim = "; ".join(option.claim for option in chosen)
-    return proposal(claim.capitalize() + ".", [option.action for option in chosen], predicted, evidence)
+    claim = "; ".join(option.claim for option in options)
+    return proposal(claim.capitalize() + ".", [option.action for option in options], predicted, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +191,12 @@ def _edits(evidence: Evidence, losses: list[str]) -> list[_Option]:
     return [_Option(claim, ("repair/verifier_edit", {"leaves": sorted(bad)}), deltas)]
 
 
-def _weights(evidence: Evidence, losses: list[str]) -> dict[str, Any]:
+def _weights(evidence: Evidence, losses: list[str], n: int, factor: float) -> dict[str, Any] | None:
     """Give weight to the weakest leaves whose rows look sound."""
     leaves = evidence.of("leaf")
-    weak = [leaf for leaf in losses if leaves[leaf]["supply_passing"] > 0][:3]
+    weak = [leaf for leaf in losses if leaves[leaf]["supply_passing"] > 0][:n]
     if not weak:
-        return abstention("no leaf has rows to give weight to")
-    factor = 2.0 if evidence.round % 2 else 3.0
+        return None
     return proposal(
         f"Rows look sound where answers fail; {', '.join(weak)} need more weight.",
         [("mix/leaf_weights", {"factors": dict.fromkeys(weak, factor)})],

@@ -11,10 +11,12 @@ from typing import Any
 
 import orjson
 
-from autosft.subagents.analyst import abstention, proposal
+from autosft.subagents.analyst import pick, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import mean
 from autosft.types import FAMILIES
+
+STUCK = 0.05
 
 
 def collect(sources: Sources) -> list[Finding]:
@@ -66,41 +68,34 @@ def _actions(reply: Any) -> str:
 
 def propose(evidence: Evidence) -> dict[str, Any]:
     """Try a family that never was, else pick up what was set aside, else go further with what moved least."""
-    aside = evidence.of("set_aside")
-    leaves = evidence.of("leaf")
+    aside, leaves = evidence.of("set_aside"), evidence.of("leaf")
     never = str(evidence.of("families")["never_used"]["names"]).split()
     weak = sorted(leaves, key=lambda leaf: (leaves[leaf]["score"], leaf))
     supplied = [leaf for leaf in weak if leaves[leaf]["supply_rows"] > 0]
+    candidates = []
     if "order" in never:
         predicted = {leaf: 0.1 * (1 - leaves[leaf]["score"]) for leaf in leaves}
-        return proposal(
-            "Order was never tried; short responses first ease the start.",
-            [("order/curriculum", {"by": "length"})],
-            predicted,
-            evidence,
-        )
+        claim = "Order was never tried; short responses first ease the start."
+        candidates.append(proposal(claim, [("order/curriculum", {"by": "length"})], predicted, evidence))
     if "mix" in never and supplied:
-        predicted = {leaf: 0.15 * (1 - leaves[leaf]["score"]) for leaf in supplied[:5]}
-        return proposal(
-            "The mixture was never changed; the weakest leaves get twice their share.",
-            [("mix/leaf_weights", {"factors": dict.fromkeys(supplied[:5], 2.0)})],
-            predicted,
-            evidence,
-        )
-    recent = {number: v for number, v in aside.items() if v["round"] == evidence.round - 1}
-    if recent:
-        best = max(recent.values(), key=lambda v: (v["gain"], v["round"], v["actions"]))
-        actions = [(a["kind"], a["params"]) for a in orjson.loads(best["actions"])]
-        claim = f"The proposal of the {best['analyst']} analyst of round {best['round']} was never run."
-        return proposal(claim, actions, orjson.loads(best["predicted"]), evidence)
-    stuck = [leaf for leaf in supplied if leaves[leaf]["moved"] < 0.05][:4] or supplied[:3]
+        claim = "The mixture was never changed; the weakest leaves get twice their share."
+        candidates.append(_more(claim, supplied[:5], 2.0, 0.15, evidence))
+    recent = [v for v in aside.values() if v["round"] == evidence.round - 1]
+    for found in sorted(recent, key=lambda v: (-v["gain"], v["actions"])):
+        actions = [(a["kind"], a["params"]) for a in orjson.loads(found["actions"])]
+        claim = f"The proposal of the {found['analyst']} analyst of round {found['round']} was never run."
+        candidates.append(proposal(claim, actions, orjson.loads(found["predicted"]), evidence))
+    stuck = [leaf for leaf in supplied if leaves[leaf]["moved"] < STUCK][:4] or supplied[:3]
     if stuck:
-        factor = 1.5 + 0.25 * evidence.round
-        predicted = {leaf: 0.1 * (1 - leaves[leaf]["score"]) for leaf in stuck}
-        return proposal(
-            f"{', '.join(stuck)} moved least so far; they get more of the budget.",
-            [("mix/leaf_weights", {"factors": dict.fromkeys(stuck, factor)})],
-            predicted,
-            evidence,
-        )
-    return abstention("everything on record was tried")
+        claim = f"{', '.join(stuck)} moved least so far; they get more of the budget."
+        candidates += [_more(claim, stuck, factor, 0.1, evidence) for factor in (1.5, 2.5)]
+    return pick(candidates, evidence, "there is nothing on record to go on from")
+
+
+def _more(claim: str, leaves: list[str], factor: float, promise: float, evidence: Evidence) -> dict[str, Any]:
+    """Return the proposal of more weight for some leaves."""
+    scores = evidence.of("leaf")
+    predicted = {leaf: promise * (1 - scores[leaf]["score"]) for leaf in leaves}
+    return proposal(
+        claim, [("mix/leaf_weights", {"factors": dict.fromkeys(leaves, factor)})], predicted, evidence
+    )
