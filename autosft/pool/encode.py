@@ -149,7 +149,7 @@ class RowEncoder:
         made: dict[int, tuple[int, int]] = {}
         for start in range(0, len(missing), _BATCH_ROWS):
             part = missing[start : start + _BATCH_ROWS]
-            for i, found in zip(part, self.encode_many([pool.row(i) for i in part]), strict=True):
+            for i, found in zip(part, self.encode_many(pool.take(part).rows()), strict=True):
                 if isinstance(found, TemplateError):
                     made[keys[i]] = (0, 0)
                 else:
