@@ -1,10 +1,11 @@
-"""Training and decoding speed of the executor beside transformers: same weights, same rows, one process, ratios.
+"""Training and decoding speed of the executor beside transformers: same weights and rows, one process.
 
-    OMP_NUM_THREADS=1 python benchmarks/train_generate.py [--base DIR] [--tokens 30000] [--prompts 256] [--json]
+    OMP_NUM_THREADS=1 python benchmarks/train_generate.py [--base DIR] [--tokens N] [--prompts N] [--json]
 
-Times are processor seconds of the process, which another load on the machine disturbs less than wall time. Each
-contender runs the same steps in turns; the median step counts. `transformers` is the training loop that its Trainer
-and TRL run, without their bookkeeping: padded batches of the same rows, autocast, fused AdamW, clipping.
+Times are processor seconds of the process, which another load on the machine disturbs less than wall time.
+Each contender runs the same steps in turns; the median step counts. `transformers` is the training loop that
+its Trainer and TRL run, without their bookkeeping: padded batches of the same rows, autocast, fused AdamW,
+clipping.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Native:
         loss = self.model.token_losses(batch).sum() / batch.n_targets
         loss.backward()
         self.optimiser.step(1e-4)
-        return float(loss)
+        return loss.item()
 
 
 class Transformers:
@@ -87,7 +88,11 @@ class Transformers:
         self.amp = dtype == "bfloat16"
         s = TrainSettings()
         self.optimiser = torch.optim.AdamW(
-            self.model.parameters(), lr=1e-4, betas=(s.beta1, s.beta2), weight_decay=s.weight_decay, fused=True
+            self.model.parameters(),
+            lr=1e-4,
+            betas=(s.beta1, s.beta2),
+            weight_decay=s.weight_decay,
+            fused=True,
         )
 
     def step(self, step: Step) -> float:
@@ -105,7 +110,7 @@ class Transformers:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         self.optimiser.zero_grad()
-        return float(loss)
+        return loss.item()
 
 
 def bench_training(config: Any, state: dict[str, torch.Tensor], tokens: int, dtype: str) -> dict[str, Any]:
@@ -125,7 +130,9 @@ def bench_training(config: Any, state: dict[str, torch.Tensor], tokens: int, dty
     return {"tokens_per_cpu_s": rates, "ratio": rates["autosft"] / rates["transformers"], "last_loss": losses}
 
 
-def bench_decoding(config: Any, state: dict[str, torch.Tensor], n: int, new_tokens: int, batch: int) -> dict[str, Any]:
+def bench_decoding(
+    config: Any, state: dict[str, torch.Tensor], n: int, new_tokens: int, batch: int
+) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     prompts = [rng.integers(4, config.vocab_size, int(rng.integers(10, 40))).tolist() for _ in range(n)]
     # A random model never ends a turn: every answer has full length, and every contender makes equal tokens.
@@ -147,7 +154,11 @@ def bench_decoding(config: Any, state: dict[str, torch.Tensor], n: int, new_toke
             group = order[first : first + batch]
             ids, real = left_pad([prompts[i] for i in group], 0)
             settings = GenerationConfig(
-                max_new_tokens=new_tokens, do_sample=False, eos_token_id=stop, pad_token_id=0, cache_implementation=cache
+                max_new_tokens=new_tokens,
+                do_sample=False,
+                eos_token_id=stop,
+                pad_token_id=0,
+                cache_implementation=cache,
             )
             with torch.inference_mode():
                 out = hf.generate(input_ids=ids, attention_mask=real.long(), generation_config=settings)
@@ -175,8 +186,12 @@ def bench_decoding(config: Any, state: dict[str, torch.Tensor], n: int, new_toke
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", type=Path, help="a Qwen3-shaped base; random weights of the lab's shape if absent")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--base", type=Path, help="a Qwen3-shaped base; random weights of the lab's shape if absent"
+    )
     parser.add_argument("--tokens", type=int, default=30_000)
     parser.add_argument("--prompts", type=int, default=256)
     parser.add_argument("--new-tokens", type=int, default=48)

@@ -89,8 +89,8 @@ def check_base(path: Path | str) -> BaseInfo:
     """Look at a base folder without loading it.
 
     Raises:
-        BaseModelError: No folder, no or broken configuration, no or truncated weights, no tokenizer, or not a causal
-            language model.
+        BaseModelError: No folder, no or broken configuration, no or truncated weights, no tokenizer, or
+            not a causal language model.
     """
     folder = Path(path)
     config = _read_config(folder)

@@ -96,7 +96,7 @@ def read_training_set(build: Artifact, seed: int) -> TrainingSet:
     _require(build, len(order) > 0, "the plan is empty")
     _require(
         build,
-        0 <= int(order.min()) and int(order.max()) < n_rows,
+        bool(((order >= 0) & (order < n_rows)).all()),
         "the plan names a row the build does not have",
     )
     _require(build, bool((np.diff(offsets)[order] > 0).all()), "the plan trains a row without tokens")

@@ -1,4 +1,4 @@
-"""Runs a build for several seeds: one worker process each, some side by side, failures classified and bounded.
+"""Runs a build for several seeds: one worker process each, some side by side, failures classified.
 
 A failed seed becomes a receipt, never an exception. What a worker finished before it died is kept and found
 by the next attempt.
@@ -60,7 +60,7 @@ def execute(
         on_event: Gets progress, one `seed_done` a seed and notes about retries.
         retries: Further attempts after a killed, timed-out or memory-starved worker, at least 0.
         threads: Compute threads of a worker. One makes results independent of the load of the machine.
-        logs: Folder for workers' specs, progress and logs; a folder `logs` beside the store's artifacts if None.
+        logs: Folder for workers' specs, progress and logs; `logs` beside the store's artifacts if None.
 
     Returns:
         One receipt a seed, in the order of `seeds`; a failed seed has status `failed` and a cause.
@@ -182,7 +182,7 @@ class _Schedule:
 
 
 def _with_less_memory(job: Job, attempts: int) -> Job:
-    """Smaller forward passes and answer batches: the optimiser's batches, and so the result, stay the same."""
+    """Smaller forward passes and answer batches; the optimiser's batches, and so the result, stay."""
     return replace(
         job,
         forward_tokens=max(1, _LOW_MEMORY_TOKENS >> (attempts - 1)),

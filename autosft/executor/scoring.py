@@ -21,7 +21,7 @@ def score(items_path: Path, items_hash: str, outputs_path: Path, folder: Path) -
         folder: Where to write.
 
     Returns:
-        Counts and mean verdicts (fractions of the outputs): n, strict, loose, form, content, truncated, empty.
+        What `evals.summarise` returns: counts and mean verdicts, as fractions of the outputs.
 
     Raises:
         ArtifactError: The items changed since the run was started.
@@ -30,8 +30,7 @@ def score(items_path: Path, items_hash: str, outputs_path: Path, folder: Path) -
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from autosft.evals import read_items
-    from autosft.evals.score import Output, score_outputs, summarise
+    from autosft.evals import read_items, read_outputs, score_outputs, summarise
     from autosft.executor.prompts import items_sha
 
     if items_sha(items_path) != items_hash:
@@ -40,8 +39,7 @@ def score(items_path: Path, items_hash: str, outputs_path: Path, folder: Path) -
             where=str(items_path),
             hint="restore the file",
         )
-    outputs = [Output(**orjson.loads(line)) for line in outputs_path.read_bytes().splitlines()]
-    scores = score_outputs(read_items(items_path), outputs)
+    scores = score_outputs(read_items(items_path), read_outputs(outputs_path))
     lines = [
         {**asdict(s), "tags": orjson.dumps(dict(s.tags), option=orjson.OPT_SORT_KEYS).decode()}
         for s in scores

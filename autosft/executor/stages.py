@@ -38,7 +38,7 @@ class Job:
         seed: Training seed.
         train: Training settings.
         generate: Generation settings.
-        forward_tokens: Most tokens of one forward pass, 0 for the model's own; lowered after a lack of memory.
+        forward_tokens: Most tokens of a forward pass, 0 for the model's own; lowered after a lack of memory.
         batch_size: Prompts side by side; lowered after a lack of memory.
         parent: Process id of the starter; the worker ends with it.
         progress: File for progress lines.

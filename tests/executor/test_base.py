@@ -65,7 +65,7 @@ def edit_config(base, **changes):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda b: shutil.rmtree(b), "no such folder"),
+        (shutil.rmtree, "no such folder"),
         (lambda b: (b / "config.json").unlink(), r"no config\.json"),
         (lambda b: (b / "config.json").write_text("{"), r"config\.json cannot be read"),
         (lambda b: (b / "config.json").write_text("[]"), "names no model_type"),

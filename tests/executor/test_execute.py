@@ -1,4 +1,4 @@
-"""Whole runs in worker processes: results, reuse, failures, and what happens to workers when their starter goes."""
+"""Whole runs in worker processes: results, reuse, failures, and workers whose starter goes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
@@ -196,13 +197,16 @@ def test_a_run_over_its_time_is_stopped(tmp_path):
 STARTER = """
 import sys
 from pathlib import Path
+from typing import ClassVar
 from autosft.artifacts import ArtifactStore
 from autosft.executor import execute
 from autosft.types import GenerateSettings, TrainSettings
 root = Path(sys.argv[1])
 store = ArtifactStore(root / "store")
-execute(root / "base", sys.argv[2], store.load("build", "build0"), root / "items.jsonl", (0, 1), TrainSettings(),
-        GenerateSettings(), store, slots=2, on_event=lambda e: print(e.kind, e.text, flush=True))
+build = store.load("build", "build0")
+settings = (TrainSettings(), GenerateSettings())
+inputs = (root / "base", sys.argv[2], build, root / "items.jsonl", (0, 1), *settings, store)
+execute(*inputs, slots=2, on_event=lambda e: print(e.kind, e.text, flush=True))
 """
 
 
@@ -245,8 +249,8 @@ def worker_pids(root: Path) -> list[int]:
 class ScriptedWorker:
     """Stands in for a process: fails with the scripted causes, in order."""
 
-    script: list[str] = []
-    started: list = []
+    script: ClassVar[list[str]] = []
+    started: ClassVar[list] = []
 
     def __init__(self, job, stem, threads, attempt):
         self.job, self.log = job, stem
@@ -366,6 +370,7 @@ def test_a_bad_spec_is_a_message_and_not_a_traceback(tmp_path):
 
 
 def test_the_package_starts_light():
-    code = "import sys, autosft.executor; print([m for m in ('torch', 'transformers', 'pyarrow') if m in sys.modules])"
+    heavy = ("torch", "transformers", "pyarrow")
+    code = f"import sys, autosft.executor; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

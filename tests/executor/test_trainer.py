@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_smaller_forward_passes_do_not_change_the_batch(world, tmp_path):
 
 
 def test_row_losses_start_at_the_bases_own(world, tmp_path):
-    """With a learning rate of nothing, first and last loss of every row are the base's, by plain transformers."""
+    """With a learning rate of nothing, every row's losses are the base's, by plain transformers."""
     import torch
     import torch.nn.functional as F
     from transformers import AutoModelForCausalLM
@@ -135,7 +136,7 @@ def test_the_schedule_warms_up_and_ends_at_the_minimum():
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == rates[9] == pytest.approx(1.0)
     assert rates[99] == pytest.approx(0.1)
-    assert all(a >= b for a, b in zip(rates[9:], rates[10:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(rates[9:]))
     assert learning_rate(0, 1, settings) == pytest.approx(1.0)
 
 
@@ -152,7 +153,7 @@ def test_a_diverging_run_stops_with_its_cause(world, tmp_path):
 
 
 def test_a_receipt_that_promises_other_tokens_is_refused(world, tmp_path):
-    base, build, _ = world
+    _, build, _ = world
     plans = {"0": {**build.data["plans"]["0"], "train_tokens": 1}}
     with pytest.raises(ArtifactError, match="promises 1 train_tokens"):
         run(world, tmp_path / "a", build=dataclasses.replace(build, data={"plans": plans}))

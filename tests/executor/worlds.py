@@ -1,4 +1,4 @@
-"""Small real bases and builds for the executor's tests: random weights, a trained tokenizer, hand-laid plans."""
+"""Small real bases and builds for the executor's tests: random weights, hand-laid plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,22 @@ TEMPLATE = (
     "{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}"
 )
 SPECIAL = ["<|pad|>", "<|sep|>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
-WORDS = "fox owl elm red blue tall runs sleeps near under green hill lake moss fern crow pine".split()
+WORDS = [
+    "fox",
+    "owl",
+    "elm",
+    "red",
+    "blue",
+    "tall",
+    "runs",
+    "sleeps",
+    "near",
+    "under",
+    "green",
+    "hill",
+    "lake",
+    "moss",
+]
 
 
 def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE) -> None:

@@ -27,7 +27,7 @@ def decode_hf(
     plan: DecodePlan,
     progress: Callable[[int], None],
 ) -> list[Answer]:
-    """Continue each prompt, in the order given; a prompt without room for an answer gets an empty truncated one."""
+    """Continue each prompt, in order; one without room for an answer gets an empty truncated answer."""
     from transformers import GenerationConfig, LogitsProcessorList
 
     # The base's own generation settings (sampling, penalties) must not colour the evaluation.

@@ -1,4 +1,4 @@
-"""Generation inside the worker, on one device: the native decoder for Qwen3 shapes, transformers for the rest."""
+"""Generation inside the worker: the native decoder for Qwen3 shapes, transformers for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batched decoding with the native decoder: left-padded prompts, static key/value cache, finished rows dropped.
+"""Batched decoding with the native decoder: left-padded prompts, static cache, finished rows dropped.
 
 Shapes: B answers of the batch, P longest prompt, L = P + new tokens.
 """
@@ -33,7 +33,7 @@ _DROP_BELOW = 0.75
 def decode_native(
     model: NativeQwen3, prompts: Sequence[Sequence[int]], plan: DecodePlan, progress: Callable[[int], None]
 ) -> list[Answer]:
-    """Continue each prompt, in the order given; a prompt without room for an answer gets an empty truncated one."""
+    """Continue each prompt, in order; one without room for an answer gets an empty truncated answer."""
     groups, full = batches(prompts, plan)
     answers: dict[int, Answer] = {i: Answer((), truncated=True) for i in full}
     weights = model.decoding_weights()

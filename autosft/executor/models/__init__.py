@@ -1,4 +1,4 @@
-"""Causal language models behind one interface: an own fast decoder for Qwen3 shapes, transformers for the rest.
+"""Causal language models behind one interface: an own decoder for Qwen3 shapes, transformers for the rest.
 
 A backend is one file with a class that satisfies `CausalModel`.
 """

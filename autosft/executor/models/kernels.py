@@ -10,7 +10,8 @@ K attention slots, S supervised positions, V vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -30,7 +31,8 @@ class RmsNorm(torch.autograd.Function):
         inverse = norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
         hat = x * inverse
         ctx.save_for_backward(hat, inverse, weight)
-        return (hat * weight).to(dtype)
+        result: torch.Tensor = (hat * weight).to(dtype)
+        return result
 
     @staticmethod
     @once_differentiable
@@ -47,8 +49,8 @@ class RmsNorm(torch.autograd.Function):
 class HeadNormRope(torch.autograd.Function):
     """Norm of each query and key head, then rotary embedding; values pass.
 
-    (T, (H + 2N) * E) -> (T, H + 2N, E) float32. The two coordinates of a rotated pair are neighbours, so that a
-    rotation is one complex product.
+    (T, (H + 2N) * E) -> (T, H + 2N, E) float32. The two coordinates of a rotated pair are neighbours:
+    a rotation is one complex product.
     """
 
     @staticmethod
@@ -154,7 +156,7 @@ class TokensFromSlots(torch.autograd.Function):
 
 
 class SelectRows(torch.autograd.Function):
-    """Pick rows; the first `count` of the index are distinct, the rest is padding whose gradient is dropped."""
+    """Pick rows; the first `count` of the index are distinct, the gradient of the rest is dropped."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, index: torch.Tensor, count: int) -> torch.Tensor:
@@ -196,6 +198,20 @@ class TokenLoss(torch.autograd.Function):
         grad = torch.where(known, grad, grad.new_zeros(())).unsqueeze(-1)
         result, ctx.probability = ctx.probability.mul_(grad), None
         return result.scatter_add_(1, index, grad.neg()).to(ctx.dtype), None
+
+
+def _applied(function: type[torch.autograd.Function]) -> Callable[..., torch.Tensor]:
+    """Give a function's `apply` the type torch leaves out."""
+    return cast(Callable[..., torch.Tensor], function.apply)
+
+
+rms_norm = _applied(RmsNorm)
+head_norm_rope = _applied(HeadNormRope)
+swiglu = _applied(SwiGlu)
+slots_from_tokens = _applied(SlotsFromTokens)
+tokens_from_slots = _applied(TokensFromSlots)
+select_rows = _applied(SelectRows)
+token_loss = _applied(TokenLoss)
 
 
 def _padded_select(source: torch.Tensor, index: torch.Tensor, rows: int) -> torch.Tensor:

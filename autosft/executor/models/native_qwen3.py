@@ -27,13 +27,13 @@ from autosft.errors import BaseModelError
 from autosft.executor.base import BaseInfo
 from autosft.executor.generate.answers import Answer, DecodePlan
 from autosft.executor.models.kernels import (
-    HeadNormRope,
-    RmsNorm,
-    SelectRows,
-    SlotsFromTokens,
-    SwiGlu,
-    TokenLoss,
-    TokensFromSlots,
+    head_norm_rope,
+    rms_norm,
+    select_rows,
+    slots_from_tokens,
+    swiglu,
+    token_loss,
+    tokens_from_slots,
 )
 from autosft.executor.models.shape import Qwen3Shape
 from autosft.executor.packing import PackedBatch
@@ -169,39 +169,37 @@ class NativeQwen3(torch.nn.Module):
         turn = self.turn[batch.positions_T].unsqueeze(1).expand(-1, s.heads + s.kv_heads, -1).contiguous()
         x = F.embedding(batch.ids_T, w.embed).float()
         for i, layer in enumerate(w.layers):
-            normed = RmsNorm.apply(x, layer.norm_in, s.eps, self.compute)
-            qkv = HeadNormRope.apply(F.linear(normed, layer.qkv), layer.norm_heads, turn, s.heads, s.eps)
+            normed = rms_norm(x, layer.norm_in, s.eps, self.compute)
+            qkv = head_norm_rope(F.linear(normed, layer.qkv), layer.norm_heads, turn, s.heads, s.eps)
             mixed = self._attend(qkv, batch)
             if i == s.layers - 1:
                 # Nothing reads the last layer but the supervised positions.
-                mixed = SelectRows.apply(mixed, batch.predict_S, batch.n_targets)
-                x = SelectRows.apply(x, batch.predict_S, batch.n_targets)
+                mixed = select_rows(mixed, batch.predict_S, batch.n_targets)
+                x = select_rows(x, batch.predict_S, batch.n_targets)
             x = x + F.linear(mixed.to(self.compute), layer.out)
-            hidden = SwiGlu.apply(
-                F.linear(RmsNorm.apply(x, layer.norm_mlp, s.eps, self.compute), layer.gate_up)
-            )
+            hidden = swiglu(F.linear(rms_norm(x, layer.norm_mlp, s.eps, self.compute), layer.gate_up))
             x = x + F.linear(hidden, layer.down)
-        final = RmsNorm.apply(x, w.norm, s.eps, self.compute)
+        final = rms_norm(x, w.norm, s.eps, self.compute)
         rows = max(1, _LOGITS_AT_ONCE // s.vocab)
         losses = [
-            TokenLoss.apply(F.linear(h, w.head), t)
-            for h, t in zip(final.split(rows), batch.targets_S.split(rows), strict=True)
+            token_loss(F.linear(h, w.head), t)
+            for h, t in zip(torch.split(final, rows), torch.split(batch.targets_S, rows), strict=True)
         ]
         return losses[0] if len(losses) == 1 else torch.cat(losses)
 
     def _attend(self, qkv: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """Causal attention inside each row; (T, H + 2N, E) -> (T, H * E)."""
         s = self.shape
-        slots = SlotsFromTokens.apply(qkv, batch.token_of_slot_K, batch.slot_of_token)
+        slots = slots_from_tokens(qkv, batch.token_of_slot_K, batch.slot_of_token)
         outputs, first = [], 0
         for rows, width in batch.groups:
             block = slots[first : first + rows * width].view(rows, width, -1, s.head_dim).transpose(1, 2)
-            q, k, v = block.split([s.heads, s.kv_heads, s.kv_heads], dim=1)
+            q, k, v = block.split_with_sizes([s.heads, s.kv_heads, s.kv_heads], dim=1)
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=s.heads != s.kv_heads)
             outputs.append(mixed.transpose(1, 2).reshape(rows * width, -1))
             first += rows * width
         flat = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
-        return TokensFromSlots.apply(flat, batch.slot_of_token, qkv.shape[0])
+        return tokens_from_slots(flat, batch.slot_of_token, qkv.shape[0])
 
     def answer(
         self, prompts: Sequence[Sequence[int]], plan: DecodePlan, progress: Callable[[int], None]
@@ -249,7 +247,7 @@ class NativeQwen3(torch.nn.Module):
             positions: (B, T) position of each token inside its own text.
             cache: What `new_cache` returned.
             at: Column of the first token.
-            mask: Added to the scores, in the compute type: 0 where attention is allowed, -inf where not;
+            mask: Added to the scores, in the compute type: 0 where attention is allowed, -inf elsewhere;
                 broadcast to (B, 1, T, at + T).
 
         Returns:
@@ -288,8 +286,8 @@ class NativeQwen3(torch.nn.Module):
                 q.transpose(1, 2), k, v, attn_mask=mask, enable_gqa=group > 1
             )
             return mixed.transpose(1, 2).reshape(rows, width, -1)
-        # One new token: the heads of a group become rows of one query matrix, so that keys are not repeated, and
-        # plain products beat the fused kernel by a quarter.
+        # One new token: the heads of a group become rows of one query matrix, so that keys are not repeated,
+        # and plain products beat the fused kernel by a quarter.
         grouped = q.reshape(-1, group, s.head_dim)
         k, v = (x.flatten(0, 1) for x in (k, v))
         penalty = mask.expand(rows, s.kv_heads, group, -1).reshape(len(grouped), group, -1)

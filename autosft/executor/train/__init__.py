@@ -64,7 +64,7 @@ class Trainer(Protocol):
     VERSION: int
 
     def train(self, job: TrainJob, report: Report) -> TrainResult:
-        """Train, and write model.safetensors, loss_curve, row_loss and consumed (parquet) into `job.folder`."""
+        """Train; write model.safetensors, loss_curve, row_loss and consumed (parquet) into `job.folder`."""
         ...
 
 

@@ -1,11 +1,11 @@
-"""What a run leaves behind beside weights: the loss curve, each row's loss, and the rows in the order consumed.
+"""What a run leaves beside weights: the loss curve, each row's loss, and the rows in the order consumed.
 
 Everything is recorded from the batches the model was given, so that an order action can be proven here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Ledger:
         """Write the three tables and return the run's totals.
 
         Returns:
-            train_tokens, loss_tokens, optimizer_steps, first_loss, final_loss (each over a tenth of the steps).
+            train_tokens, loss_tokens, optimizer_steps; first_loss and final_loss (over a tenth of the steps).
         """
         rows = np.concatenate(self._rows)
         tokens = np.concatenate(self._tokens)
@@ -160,7 +160,7 @@ def _ratios(totals: NDArray[np.float64], counts: NDArray[np.int64]) -> list[floa
     return [_ratio(t, c) for t, c in zip(totals.tolist(), counts.tolist(), strict=True)]
 
 
-def _write(path: Path, columns: dict[str, Sequence[Any] | NDArray[Any]] | dict[str, list[Any]]) -> None:
+def _write(path: Path, columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

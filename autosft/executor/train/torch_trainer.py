@@ -94,7 +94,7 @@ def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
 def forward_passes(
     data: TrainingSet, step: int, forward_tokens: int
 ) -> Iterator[tuple[NDArray[np.int64], PackedBatch]]:
-    """Yield a step's rows, in plan order, cut into forward passes of at most `forward_tokens` (or one row)."""
+    """Yield a step's rows, in plan order, cut into passes of at most `forward_tokens` (or one row)."""
     begin, end = int(data.step_starts[step]), int(data.step_starts[step + 1])
     rows = data.order[begin:end].astype(np.int64)
     lengths = data.offsets[rows + 1] - data.offsets[rows]
@@ -119,18 +119,20 @@ def _step(
     forward_tokens: int,
 ) -> tuple[float, float, int]:
     """Do one optimiser step; return (mean loss, gradient norm before clipping, tokens)."""
+    import torch
+
     passes = list(forward_passes(data, step, forward_tokens))
     n_targets = sum(batch.n_targets for _, batch in passes)
     total, tokens = 0.0, 0
     for rows, batch in passes:
         losses = model.token_losses(batch)
         if batch.n_targets:
-            (losses.sum() / n_targets).backward()
+            torch.autograd.backward(losses.sum() / n_targets)
         # NumPy's double sums: the same per-row losses whatever the device.
         per_token = losses.detach().cpu().numpy()[: batch.n_targets].astype(np.float64)
         part = batch.part_S.numpy()[: batch.n_targets]
-        sums = np.bincount(part, weights=per_token, minlength=len(rows))
-        counts = np.bincount(part, minlength=len(rows))
+        sums = np.bincount(part, weights=per_token, minlength=len(rows)).astype(np.float64)
+        counts = np.bincount(part, minlength=len(rows)).astype(np.int64)
         ledger.consume(step, rows, batch.lengths_P, counts, sums)
         total += float(sums.sum())
         tokens += batch.n_tokens
