@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,48 +71,38 @@ def build(
         return found
     changed, diffs = apply_recipe(recipe, pool, ctx)
     check_lineage(changed)
-    kept, encoded, dropped = _encodable(changed, ctx)
-    kept, encoded, contaminated, listed = _decontaminated(kept, encoded, benchmarks)
-    lengths = np.array([len(e.ids) for e in encoded], dtype=np.int64)
-    warnings = guard.check_passes(kept, lengths)
-    warnings += [f"{n} rows dropped: {reason}" for reason, n in dropped.items()]
-    plans = {
-        seed: make_plan(
-            kept,
-            lengths,
-            budget_tokens=recipe.budget_tokens,
-            batch_tokens=train.batch_tokens,
-            sequence_tokens=train.sequence_tokens,
-            order=recipe.order,
-            max_passes=guard.max_passes,
-            recipe_seed=recipe.seed,
-            seed=seed,
-        )
-        for seed in seeds
-    }
+    ready = _decontaminated(_encodable(changed, ctx), benchmarks)
+    warnings = guard.check_passes(ready.pool, ready.lengths)
+    plans = {seed: _plan(recipe, ready, train, guard, seed) for seed in seeds}
     with store.create("build", key, inputs) as step:
-        _write_arrays(step.path, encoded)
-        write_pool(kept, step.path / "rows.parquet")
+        _write_arrays(step.path, ready.encoded)
+        write_pool(ready.pool, step.path / "rows.parquet")
         for seed, plan in plans.items():
             plan.save(step.path / f"plan-{seed}.npz")
         step.data = {
-            **_facts(recipe, kept, encoded, plans=plans, diffs=diffs, guard=guard),
-            "dropped": dropped,
-            "contaminated": contaminated,
-            "truncated": sum(e.truncated for e in encoded),
-            "warnings": warnings,
+            **_facts(recipe, ready, plans, diffs),
+            "optimizer_steps": guard.optimizer_steps,
+            "warnings": warnings + [f"{n} rows dropped: {reason}" for reason, n in ready.dropped.items()],
             "encoder": ctx.encoder.fingerprint,
         }
-        receipt = {
-            "build": key,
-            "recipe": recipe.to_json(),
-            "benchmarks": [index.fingerprint for index in benchmarks],
-            "contaminated": contaminated,
-            "contaminated_rows": listed,
-            "dropped": dropped,
-        }
+        receipt = _receipt(key, recipe, ready, benchmarks)
         (step.path / "receipt.json").write_bytes(orjson.dumps(receipt, option=orjson.OPT_INDENT_2))
     return store.load("build", key)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """Rows that can be trained on, in step with their tokens, and what was left out."""
+
+    pool: Pool
+    encoded: list[Encoded]
+    dropped: dict[str, int]
+    contaminated: dict[str, int] = field(default_factory=dict)
+    listed: list[dict[str, str]] = field(default_factory=list)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.array([len(e.ids) for e in self.encoded], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -216,7 +206,7 @@ def _inputs(
     }
 
 
-def _encodable(pool: Pool, ctx: ActionContext) -> tuple[Pool, list[Encoded], dict[str, int]]:
+def _encodable(pool: Pool, ctx: ActionContext) -> _Ready:
     """Encode rows; drop those the template refuses and those without a token to learn from."""
     dropped: Counter[str] = Counter()
     encoded: list[Encoded] = []
@@ -235,28 +225,51 @@ def _encodable(pool: Pool, ctx: ActionContext) -> tuple[Pool, list[Encoded], dic
         raise EmptyPoolError(
             "no row can be trained on", where="build", hint=first_error or "raise trainer.sequence_tokens"
         )
-    return pool.keep(keep), encoded, dict(dropped)
+    return _Ready(pool.keep(keep), encoded, dict(dropped))
 
 
-def _decontaminated(
-    pool: Pool, encoded: list[Encoded], benchmarks: Sequence[BenchmarkIndex]
-) -> tuple[Pool, list[Encoded], dict[str, int], list[dict[str, str]]]:
+def _decontaminated(ready: _Ready, benchmarks: Sequence[BenchmarkIndex]) -> _Ready:
     """Drop rows that hold evaluation text; list those of dev suites, count those of held-out ones."""
-    hits = scan(pool, benchmarks)
-    totals = {name: int(found.sum()) for name, found in hits.items()}
-    bad = np.zeros(len(pool), dtype=bool)
+    hits = scan(ready.pool, benchmarks)
+    bad = np.zeros(len(ready.pool), dtype=bool)
     for found in hits.values():
         bad |= found
+    if bad.all():
+        raise EmptyPoolError("every row holds evaluation text", where="build", hint="train on another pool")
     listed = [
-        {"row": pool.ids[i], "suite": name}
+        {"row": ready.pool.ids[i], "suite": name}
         for name, found in hits.items()
         if name != HELD_OUT
         for i in np.flatnonzero(found).tolist()
     ]
-    if bad.all():
-        raise EmptyPoolError("every row holds evaluation text", where="build", hint="train on another pool")
-    kept = [e for e, drop in zip(encoded, bad.tolist(), strict=True) if not drop]
-    return pool.keep(~bad), kept, totals, listed[:MAX_LISTED]
+    kept = [e for e, drop in zip(ready.encoded, bad.tolist(), strict=True) if not drop]
+    totals = {name: int(found.sum()) for name, found in hits.items()}
+    return _Ready(ready.pool.keep(~bad), kept, ready.dropped, totals, listed[:MAX_LISTED])
+
+
+def _plan(recipe: Recipe, ready: _Ready, train: TrainSettings, guard: BuildGuard, seed: int) -> Plan:
+    return make_plan(
+        ready.pool,
+        ready.lengths,
+        budget_tokens=recipe.budget_tokens,
+        batch_tokens=train.batch_tokens,
+        sequence_tokens=train.sequence_tokens,
+        order=recipe.order,
+        max_passes=guard.max_passes,
+        recipe_seed=recipe.seed,
+        seed=seed,
+    )
+
+
+def _receipt(key: str, recipe: Recipe, ready: _Ready, benchmarks: Sequence[BenchmarkIndex]) -> dict[str, Any]:
+    return {
+        "build": key,
+        "recipe": recipe.to_json(),
+        "benchmarks": [index.fingerprint for index in benchmarks],
+        "contaminated": ready.contaminated,
+        "contaminated_rows": ready.listed,
+        "dropped": ready.dropped,
+    }
 
 
 def _write_arrays(folder: Path, encoded: list[Encoded]) -> None:
@@ -267,16 +280,10 @@ def _write_arrays(folder: Path, encoded: list[Encoded]) -> None:
 
 
 def _facts(
-    recipe: Recipe,
-    pool: Pool,
-    encoded: list[Encoded],
-    *,
-    plans: Mapping[int, Plan],
-    diffs: list[ActionDiff],
-    guard: BuildGuard,
+    recipe: Recipe, ready: _Ready, plans: Mapping[int, Plan], diffs: list[ActionDiff]
 ) -> dict[str, Any]:
-    lengths = np.array([len(e.ids) for e in encoded], dtype=np.int64)
-    loss = np.array([int(e.loss_mask.sum()) for e in encoded], dtype=np.int64)
+    pool, lengths = ready.pool, ready.lengths
+    loss = np.array([int(e.loss_mask.sum()) for e in ready.encoded], dtype=np.int64)
     unique = int(lengths[pool.weights > 0].sum())
     described: dict[str, dict[str, Any]] = {
         str(seed): {
@@ -295,8 +302,10 @@ def _facts(
         "loss_tokens": max((d["loss_tokens"] for d in described.values()), default=0),
         "unique_tokens": unique,
         "passes": recipe.budget_tokens / unique,
-        "optimizer_steps": guard.optimizer_steps,
         "rows": len(pool),
+        "dropped": ready.dropped,
+        "contaminated": ready.contaminated,
+        "truncated": sum(e.truncated for e in ready.encoded),
         "pool": pool.fingerprint,
         "token_share": _shares(pool.sources, lengths, trained),
         "leaf_share": _shares([leaf or "" for leaf in pool.leaves], lengths, trained),

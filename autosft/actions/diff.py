@@ -31,53 +31,58 @@ def diff_pools(before: Pool, after: Pool, kind: str, ctx: ActionContext) -> Acti
     new = {row_id: i for i, row_id in enumerate(after.ids)}
     gone = [row_id for row_id in before.ids if row_id not in new]
     made = [row_id for row_id in after.ids if row_id not in old]
-    successors = {}
-    for row_id in made:
-        parent = after.parents[new[row_id]]
-        if parent in old and parent not in new:
-            successors[row_id] = parent
-    replaced = set(successors.values())
-    removed = [row_id for row_id in gone if row_id not in replaced]
-    added = [row_id for row_id in made if row_id not in successors]
+    heirs = _heirs(after, made, new, set(gone))
+    heirless = set(gone) - set(heirs.values())
+    removed = [row_id for row_id in gone if row_id in heirless]
+    added = [row_id for row_id in made if row_id not in heirs]
+    reweighted, moved = _stayed(before, after, old, new)
+    methods = after.table.column("method").to_pylist()
+    edited = sum(methods[new[row_id]] == "edit" for row_id in heirs)
     contents = {base_id(row_id) for row_id in before.ids}
     copies = sum(base_id(row_id) in contents for row_id in added)
-    methods = Counter(after.row(new[row_id]).method for row_id in successors)
-    reweighted, moved = _stayed(before, after, old, new)
-    touched: dict[Family, int] = {
-        "repair": methods["edit"],
-        "resupervise": methods["replace"] + methods["new"] + methods[None],
+    by_rows: dict[Family, int] = {
+        "repair": edited,
+        "resupervise": len(heirs) - edited,
         "synthesize": len(added) - copies,
         "prune": len(removed),
     }
-    family = max(touched, key=lambda name: touched[name])
-    found: Family | None = (
-        family if touched[family] else "mix" if copies or reweighted else "order" if moved else None
-    )
-    reasons = Counter(
-        ctx.reasons.get(row_id, kind)
-        for row_id in (*removed, *replaced, *added)
-        if row_id in old or row_id in new
-    )
-    samples = (
-        *(
-            (parent, row_id, ctx.reasons.get(parent, kind))
-            for row_id, parent in list(successors.items())[:MAX_SAMPLES]
-        ),
-        *((row_id, None, ctx.reasons.get(row_id, kind)) for row_id in removed[:MAX_SAMPLES]),
-        *((None, row_id, ctx.reasons.get(row_id, kind)) for row_id in added[:MAX_SAMPLES]),
-    )
+    reasons = Counter(ctx.reasons.get(row_id, kind) for row_id in (*removed, *heirs.values(), *added))
+    samples: list[tuple[str | None, str | None]] = [
+        *((parent, row_id) for row_id, parent in list(heirs.items())[:MAX_SAMPLES]),
+        *((row_id, None) for row_id in removed[:MAX_SAMPLES]),
+        *((None, row_id) for row_id in added[:MAX_SAMPLES]),
+    ]
     return ActionDiff(
         kind=kind,
-        family=found,
+        family=_family(by_rows, copies + reweighted, moved),
         rows_added=len(added),
         rows_removed=len(removed),
-        rows_changed=len(successors),
+        rows_changed=len(heirs),
         rows_reweighted=reweighted,
         rows_moved=moved,
         tokens_delta=_tokens(after, made, new, ctx) - _tokens(before, gone, old, ctx),
         reasons=dict(reasons.most_common(MAX_REASONS)) | {k: n for k, n in ctx.tally.items() if n},
-        samples=samples,
+        samples=tuple((was, now, ctx.reasons.get(was or now or "", kind)) for was, now in samples),
     )
+
+
+def _heirs(after: Pool, made: list[str], new: dict[str, int], gone: set[str]) -> dict[str, str]:
+    """Made row -> the row it stands for now: its parent, where that went; the first of several made rows."""
+    heirs: dict[str, str] = {}
+    taken: set[str] = set()
+    for row_id in made:
+        parent = after.parents[new[row_id]]
+        if parent in gone and parent not in taken:
+            heirs[row_id] = parent
+            taken.add(parent)
+    return heirs
+
+
+def _family(by_rows: dict[Family, int], reweighted: int, moved: int) -> Family | None:
+    most = max(by_rows, key=lambda name: by_rows[name])
+    if by_rows[most]:
+        return most
+    return "mix" if reweighted else "order" if moved else None
 
 
 def _stayed(before: Pool, after: Pool, old: dict[str, int], new: dict[str, int]) -> tuple[int, int]:
