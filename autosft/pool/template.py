@@ -29,6 +29,12 @@ DEFAULT_TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- 'Assistant:\n' -}}{%- endif -%}"
 )
+# Templates that print today's date would give other tokens tomorrow: while encoding, time stands still.
+_FROZEN_DATE = (
+    "{%- macro strftime_now(format) -%}"
+    "{{- {'%Y-%m-%d': '2025-01-01', '%B %d, %Y': 'January 01, 2025'}.get(format, '01 Jan 2025') -}}"
+    "{%- endmacro -%}"
+)
 _MARKERS = re.compile(r"\{%-?\s*generation\s*-?%\}")
 # Unicode noncharacters: never part of text that is meant for reading.
 _BREAKS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
@@ -64,6 +70,7 @@ class ChatTemplate:
         added_tokens: Sequence[str],
     ) -> None:
         self.source = source
+        self._frozen = _FROZEN_DATE + source if "strftime_now" in source else source
         self._variables = variables
         self._marked = bool(_MARKERS.search(source))
         self.end_of_turn = self._find_end_of_turn(added_tokens)
@@ -137,7 +144,7 @@ class ChatTemplate:
         try:
             rendered, marked = render_jinja_template(
                 conversations=[turns],
-                chat_template=self.source,
+                chat_template=self._frozen,
                 return_assistant_tokens_mask=self._marked,
                 add_generation_prompt=prompt,
                 **self._variables,

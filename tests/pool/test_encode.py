@@ -176,6 +176,30 @@ def test_unusable_tokenizer_folder_is_named(tmp_path: Path, content):
         RowEncoder(folder, 64)
 
 
+def test_a_template_that_prints_the_date_gives_the_same_tokens_every_day(make_encoder, monkeypatch):
+    from datetime import datetime
+
+    from transformers.utils import chat_template_utils
+
+    dated = (
+        "{%- if strftime_now is defined %}{%- set today = strftime_now('%d %b %Y') %}{%- endif %}"
+        "{{- 'Today: ' + today + '\n' -}}"
+    ) + CHATML
+    encoder = make_encoder(dated)
+    row = new_row("s", CONVERSATIONS["plain"])
+    first = RowEncoder(encoder.tokenizer_dir, 256).encode(row).ids.tolist()
+    assert "Today: 01 Jan 2025" in encoder.decode(first)
+    assert encoder.chat_template == dated, "the checkpoint is exported with the base's own template"
+
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2031, 5, 5)
+
+    monkeypatch.setattr(chat_template_utils, "datetime", Tomorrow)
+    assert RowEncoder(encoder.tokenizer_dir, 256).encode(row).ids.tolist() == first
+
+
 def test_truncation_keeps_the_start_and_says_so(make_encoder):
     whole = make_encoder(CHATML).encode(new_row("s", [("user", "Hi"), ("assistant", "The fox is red.")]))
     cut = make_encoder(CHATML, sequence_tokens=len(whole.ids) - 3)
