@@ -15,9 +15,6 @@ import pytest
 from autosft.taxonomy import VERIFIERS, check_requirement
 from autosft.taxonomy.verifiers.treebank import count_capitals
 
-# Needs NLTK's sentence model; comes with the suites that use it.
-NOT_YET = {"length_constraints:number_sentences"}
-
 
 def rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
@@ -25,27 +22,24 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_ifeval_verdicts_equal_the_official_ones(shared: Path) -> None:
-    if importlib.util.find_spec("langdetect") is None:
-        pytest.skip("langdetect is not installed")
+@pytest.mark.parametrize(("bench", "n_ids"), [("ifeval", 25), ("ifbench", 58)])
+def test_verdicts_equal_the_official_ones(language_data: None, shared: Path, bench: str, n_ids: int) -> None:
     wrong, checked = [], dict.fromkeys(VERIFIERS, 0)
-    for row in rows(shared / "data/parity/ifeval_parity.jsonl"):
+    for row in rows(shared / f"data/parity/{bench}_parity.jsonl"):
         requirement_id = str(row["instruction_id"])
-        if requirement_id in NOT_YET:
-            continue
         found = check_requirement(requirement_id, row["kwargs"], row["prompt"], row["response"])
         checked[requirement_id] += 1
         if found != (row["strict"], row["loose"]):
             wrong.append((row["id"], requirement_id, found))
     assert not wrong
-    assert sum(checked.values()) == 1680 and sum(n == 70 for n in checked.values()) == 24
+    assert sum(checked.values()) == 70 * n_ids and sum(n == 70 for n in checked.values()) == n_ids
 
 
-def test_official_aggregates_of_shipped_responses(shared: Path) -> None:
+def test_official_aggregates_of_shipped_responses(language_data: None, shared: Path) -> None:
     """Per-requirement verdicts on GPT-4's 541 responses, random labels of the old official run aside."""
     folder = shared / "data/ifeval"
-    if importlib.util.find_spec("langdetect") is None or not folder.exists():
-        pytest.skip("needs langdetect and IFEval's data")
+    if not folder.exists():
+        pytest.skip(f"no {folder}")
     inputs = {row["prompt"]: row for row in rows(folder / "input_data.jsonl")}
     different, compared = [], 0
     for mode, name in enumerate(("strict", "loose")):
@@ -57,8 +51,6 @@ def test_official_aggregates_of_shipped_responses(shared: Path) -> None:
                 item["instruction_id_list"], item["kwargs"], row["follow_instruction_list"], strict=True
             )  # type: ignore[call-overload]
             for requirement_id, kwargs, official in pairs:
-                if requirement_id in NOT_YET:
-                    continue
                 compared += 1
                 verdict = check_requirement(requirement_id, kwargs, row["prompt"], row["response"])[mode]
                 if verdict != official:

@@ -49,22 +49,24 @@ SPITEFUL = [
 ]
 
 
-def have(verifier_id: str) -> None:
+def have(verifier_id: str, request: pytest.FixtureRequest) -> None:
     for package in VERIFIERS[verifier_id].requires:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{verifier_id} needs {package}")
+        if package != "langdetect":
+            request.getfixturevalue("language_data")
 
 
 def test_the_listing_holds_what_the_system_counts_on() -> None:
-    ifeval = {i for i in IDS if not i.startswith(("lab:", "answer:"))}
-    assert len(ifeval) == 24
+    public = {i for i in IDS if not i.startswith(("lab:", "answer:", "code:"))}
+    assert len(public) == 83 and "format:sub-bullets" in public
     assert {"lab:lowercase", "lab:uppercase", "lab:exact_words", "lab:exact_sentences"} <= set(IDS)
     assert {"lab:start_word", "lab:fact", "answer:number", "answer:choice"} <= set(IDS)
 
 
 @pytest.mark.parametrize("verifier_id", IDS)
-def test_every_verifier_decides_its_own_examples(verifier_id: str) -> None:
-    have(verifier_id)
+def test_every_verifier_decides_its_own_examples(verifier_id: str, request: pytest.FixtureRequest) -> None:
+    have(verifier_id, request)
     verifier, example = VERIFIERS[verifier_id], VERIFIERS[verifier_id].example
     assert verifier.summary.endswith(".") and len(verifier.summary) > 10
     assert check_requirement(verifier_id, example.kwargs, example.prompt, example.passes) == (True, True)
@@ -85,8 +87,10 @@ def test_every_verifier_refuses_bad_arguments_and_says_what_it_takes(verifier_id
 
 
 @pytest.mark.parametrize("verifier_id", IDS)
-def test_every_verifier_has_a_verdict_for_spiteful_strings_in_reasonable_time(verifier_id: str) -> None:
-    have(verifier_id)
+def test_every_verifier_has_a_verdict_for_spiteful_strings_in_reasonable_time(
+    verifier_id: str, request: pytest.FixtureRequest
+) -> None:
+    have(verifier_id, request)
     kwargs = VERIFIERS[verifier_id].example.kwargs
     for text in SPITEFUL:
         start = time.process_time()
@@ -265,8 +269,11 @@ print(json.dumps(found, sort_keys=True))
 """
 
 
-def test_rescoring_is_byte_identical_in_any_order_process_and_locale() -> None:
-    have("language:response_language")
+def test_rescoring_is_byte_identical_in_any_order_process_and_locale(
+    request: pytest.FixtureRequest,
+) -> None:
+    for verifier_id in IDS:
+        have(verifier_id, request)
     texts = [
         "Der Fuchs",
         "le renard est",

@@ -18,6 +18,8 @@ from autosft.taxonomy.verifiers.example import Example
 
 PACKAGE = "autosft.taxonomy.verifiers"
 _REQUIRED = inspect.Parameter.empty
+#: Official ids that are no module names, by the id their file would give them.
+_OFFICIAL = {"format:sub_bullets": "format:sub-bullets"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,8 @@ def _ids() -> dict[str, str]:
     for family in pkgutil.iter_modules([root]):
         if family.ispkg:
             for module in pkgutil.iter_modules([f"{root}/{family.name}"]):
-                found[f"{family.name}:{module.name}"] = f"{PACKAGE}.{family.name}.{module.name}"
+                key = f"{family.name}:{module.name}"
+                found[_OFFICIAL.get(key, key)] = f"{PACKAGE}.{family.name}.{module.name}"
     return dict(sorted(found.items()))
 
 

@@ -1,0 +1,1 @@
+"""How many words, names or marks, as IFBench checks them."""

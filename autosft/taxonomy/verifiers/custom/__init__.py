@@ -1,0 +1,1 @@
+"""Single tasks with a format of their own, as IFBench checks them."""

@@ -1,0 +1,1 @@
+"""Layout, quotes and brackets, as IFBench checks them."""

@@ -1,0 +1,1 @@
+"""Proportions of sentences and words, as IFBench checks them."""

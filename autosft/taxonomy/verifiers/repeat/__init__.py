@@ -1,0 +1,1 @@
+"""Repeating the request, as IFBench checks it."""

@@ -1,0 +1,1 @@
+"""Conditions on the sequence of sentences, as IFBench checks them."""

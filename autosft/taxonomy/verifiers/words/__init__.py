@@ -1,0 +1,1 @@
+"""Conditions on every word or on single words, as IFBench checks them."""
