@@ -22,12 +22,14 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Qwen3Config
 
+from autosft.evals import read_items
 from autosft.executor.generate.answers import DecodePlan, left_pad
 from autosft.executor.generate.native_decode import decode_native
 from autosft.executor.models.native_qwen3 import NativeQwen3
 from autosft.executor.models.shape import Qwen3Shape
 from autosft.executor.packing import pack_rows
 from autosft.executor.train.adamw import AdamW
+from autosft.pool import RowEncoder
 from autosft.types import TrainSettings
 
 LAB_SHAPE = {
@@ -83,7 +85,7 @@ class Transformers:
     """transformers' model in a plain padded training loop."""
 
     def __init__(self, config: Any, state: dict[str, torch.Tensor], dtype: str) -> None:
-        self.model = AutoModelForCausalLM.from_config(config)
+        self.model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
         self.model.load_state_dict(state, strict=False)
         self.amp = dtype == "bfloat16"
         s = TrainSettings()
@@ -130,18 +132,32 @@ def bench_training(config: Any, state: dict[str, torch.Tensor], tokens: int, dty
     return {"tokens_per_cpu_s": rates, "ratio": rates["autosft"] / rates["transformers"], "last_loss": losses}
 
 
-def bench_decoding(
-    config: Any, state: dict[str, torch.Tensor], n: int, new_tokens: int, batch: int
-) -> dict[str, Any]:
+def random_prompts(vocab: int, n: int) -> list[list[int]]:
+    """Prompts for a model that never ends a turn: every answer has full length, no row can be dropped."""
     rng = np.random.default_rng(1)
-    prompts = [rng.integers(4, config.vocab_size, int(rng.integers(10, 40))).tolist() for _ in range(n)]
-    # A random model never ends a turn: every answer has full length, and every contender makes equal tokens.
-    stop = 1
+    return [rng.integers(4, vocab, int(rng.integers(10, 40))).tolist() for _ in range(n)]
+
+
+def suite_prompts(checkpoint: Path, items: Path) -> tuple[list[list[int]], int]:
+    """Prompts of an items file as the executor encodes them, and the end-of-turn token."""
+    encoder = RowEncoder(checkpoint, 256)
+    return [encoder.encode_prompt(item.messages) for item in read_items(items)], encoder.end_of_turn_id
+
+
+def bench_decoding(
+    config: Any,
+    state: dict[str, torch.Tensor],
+    prompts: list[list[int]],
+    stop: int,
+    new_tokens: int,
+    batch: int,
+) -> dict[str, Any]:
+    n = len(prompts)
     shape = Qwen3Shape.from_config(config.to_dict())
     native = NativeQwen3(shape, torch.float32)
     native.load_state(state)
     plan = DecodePlan(stop, 0, new_tokens, batch, context=shape.context)
-    hf = AutoModelForCausalLM.from_config(config).eval()
+    hf = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     hf.load_state_dict(state, strict=False)
 
     def run_native() -> list[list[int]]:
@@ -194,7 +210,11 @@ def main() -> None:
     )
     parser.add_argument("--tokens", type=int, default=30_000)
     parser.add_argument("--prompts", type=int, default=256)
-    parser.add_argument("--new-tokens", type=int, default=48)
+    parser.add_argument("--new-tokens", type=int, default=64)
+    parser.add_argument(
+        "--checkpoint", type=Path, help="a trained checkpoint, to decode answers that end by themselves"
+    )
+    parser.add_argument("--items", type=Path, help="evaluation items (JSONL) for the checkpoint")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
@@ -202,17 +222,32 @@ def main() -> None:
     if arguments.base:
         model = AutoModelForCausalLM.from_pretrained(arguments.base, dtype=torch.float32)
     else:
-        model = AutoModelForCausalLM.from_config(config)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     state = {name: p.detach().clone() for name, p in model.named_parameters()}
     results = {
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         **{f"train {d}": bench_training(config, state, arguments.tokens, d) for d in ("bfloat16", "float32")},
         **{
-            f"decode batch {b}": bench_decoding(config, state, arguments.prompts, arguments.new_tokens, b)
+            f"decode full-length answers, batch {b}": bench_decoding(
+                config,
+                state,
+                random_prompts(config.vocab_size, arguments.prompts),
+                1,
+                arguments.new_tokens,
+                b,
+            )
             for b in (32, 128)
         },
     }
+    if arguments.checkpoint and arguments.items:
+        model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, dtype=torch.float32)
+        state = {name: p.detach().clone() for name, p in model.named_parameters()}
+        prompts, stop = suite_prompts(arguments.checkpoint, arguments.items)
+        for b in (32, 128):
+            results[f"decode the suite, batch {b}"] = bench_decoding(
+                model.config, state, prompts, stop, arguments.new_tokens, b
+            )
     if arguments.json:
         print(json.dumps(results, indent=2))
         return

@@ -77,9 +77,13 @@ def train(job: TrainJob, report: Report) -> TrainResult:
     _require_plan(job, totals)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state().items()}
     save_file(weights, str(job.folder / "model.safetensors"), metadata={"format": "pt"})
-    return TrainResult(
-        totals, {"train_s": clock.seconds(), "tokens_per_s": totals["train_tokens"] / clock.seconds()}
-    )
+    seconds, cpu_seconds = clock.seconds()
+    measured = {
+        "train_s": seconds,
+        "train_cpu_s": cpu_seconds,
+        "tokens_per_s": totals["train_tokens"] / seconds,
+    }
+    return TrainResult(totals, measured)
 
 
 def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
@@ -169,6 +173,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self._start = self._mark = time.perf_counter()
+        self._cpu_start = time.process_time()
         self._tokens = 0
 
     def add(self, tokens: int) -> None:
@@ -180,5 +185,6 @@ class _Clock:
         self._mark, self._tokens = now, 0
         return round(rate, 1)
 
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start
+    def seconds(self) -> tuple[float, float]:
+        """Wall and processor seconds so far; on a busy machine they differ."""
+        return time.perf_counter() - self._start, time.process_time() - self._cpu_start
