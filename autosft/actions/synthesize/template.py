@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -26,6 +26,9 @@ class Params(ActionParams):
     rows: int = Field(100, ge=1, le=20_000)
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Another seed writes other rows.")
     source: Name = Field("synthetic", description="Source label of the new rows.")
+    place: Literal["spread", "file"] = Field(
+        "spread", description="New rows all over the budget, or where the base order puts the file's end."
+    )
     threshold: float = Field(
         0.95, ge=0.5, le=1, description="Trigram overlap with another row that bars a new one."
     )
@@ -57,7 +60,16 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     ctx.tally["near-duplicate"] = len(passing) - len(admitted)
     for row in admitted:
         ctx.because(row, f"new row for {params.leaf}")
-    return pool.append(admitted)
+    return _spread(pool.append(admitted), len(pool), params.place)
+
+
+def _spread(pool: Pool, first_new: int, place: str) -> Pool:
+    """Place the new rows. Left to the file's order they would all train last, at the schedule's lowest rate."""
+    if place == "file":
+        return pool
+    keys, jitter = pool.order_keys.copy(), pool.order_jitter.copy()
+    keys[first_new:], jitter[first_new:] = 0.5, 1.0
+    return pool.with_order(keys, jitter)
 
 
 def _text(row: Row) -> str:
