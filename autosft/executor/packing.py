@@ -6,7 +6,7 @@ likewise), P rows ("parts"), K attention slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,21 @@ class PackedBatch:
     groups: tuple[tuple[int, int], ...]
     token_of_slot_K: torch.Tensor
     slot_of_token: torch.Tensor
+
+    def to(self, device: torch.device) -> PackedBatch:
+        """Return the batch with its tensors on a device."""
+        names = (
+            "ids_T",
+            "positions_T",
+            "predict_S",
+            "targets_S",
+            "part_S",
+            "token_of_slot_K",
+            "slot_of_token",
+        )
+        if self.ids_T.device == device:
+            return self
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
 
 def pack_rows(

@@ -166,6 +166,7 @@ class NativeQwen3(torch.nn.Module):
     def token_losses(self, batch: PackedBatch) -> torch.Tensor:
         """Return the cross-entropy of each supervised token, float32, shape (S,), 0 on padding."""
         w, s = self.weights(), self.shape
+        batch = batch.to(self.turn.device)
         turn = self.turn[batch.positions_T].unsqueeze(1).expand(-1, s.heads + s.kv_heads, -1).contiguous()
         x = F.embedding(batch.ids_T, w.embed).float()
         for i, layer in enumerate(w.layers):
