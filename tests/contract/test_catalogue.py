@@ -184,7 +184,7 @@ def test_what_ran_before_does_not_change_an_action(kind, lab_pool, ctx, loss_art
 
 
 def test_the_generated_page_is_current():
-    from scripts.make_catalogue import PAGE, render
+    from scripts.render_catalogue import PAGE, render
 
     page = Path(__file__).parents[2] / PAGE
-    assert page.read_text(encoding="utf-8") == render(catalogue()), "run `python scripts/make_catalogue.py`"
+    assert page.read_text(encoding="utf-8") == render(catalogue()), "run `make docs`"

@@ -64,7 +64,7 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
 
 
 def _spread(pool: Pool, first_new: int, place: str) -> Pool:
-    """Place the new rows. Left to the file's order they would all train last, at the schedule's lowest rate."""
+    """Place the new rows; left to the order of the file they would all train last, at the lowest rate."""
     if place == "file":
         return pool
     keys, jitter = pool.order_keys.copy(), pool.order_jitter.copy()
