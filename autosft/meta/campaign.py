@@ -20,7 +20,13 @@ import orjson
 from autosft.actions import ActionContext, BenchmarkIndex, BuildGuard
 from autosft.artifacts import ArtifactStore, write_atomic
 from autosft.config import Config, campaign_settings, changed_settings, settings_fingerprint
-from autosft.errors import BaseFingerprintError, CampaignError, FrozenSettingsError
+from autosft.errors import (
+    BaseFingerprintError,
+    CampaignError,
+    FrozenSettingsError,
+    PoolError,
+    VerifierError,
+)
 from autosft.evals import Suite, load_suite, read_items, write_items
 from autosft.executor import base_fingerprint
 from autosft.identity import fingerprint
@@ -28,7 +34,7 @@ from autosft.memory import Hypotheses, Journal
 from autosft.meta.sealed import seal_manifest, sealed_benchmarks
 from autosft.pool import Pool, RowEncoder, read_pool, write_pool
 from autosft.spend import Spend
-from autosft.taxonomy import Taxonomy, assign
+from autosft.taxonomy import Taxonomy, assign, verify
 from autosft.types import EvalItem
 
 SCHEMA = 1
@@ -124,13 +130,14 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     journal = Journal(folder)
     if journal.damage is not None:
         journal.append("note.quarantined", str(journal.damage.where), {"what": journal.damage.what})
-    taxonomy = Taxonomy.load("lab" if "lab" in config.suite.names else "ifeval")
+    taxonomy = Taxonomy.load("lab" if "lab" in config.suite.names else "default")
     opened = read_facts(folder) if (folder / CAMPAIGN).exists() else None
     if opened is not None:
         check_same_settings(opened, config, folder)
         pool, items_path = _stored_inputs(store, opened)
     else:
         pool, manifest = _initial_pool(config)
+        check_requirements(pool)
         pool = assign(pool, taxonomy)
         items_path = _store_items(store, config)
         if manifest is not None:
@@ -143,7 +150,7 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
             where=str(base),
             hint="restore the base this campaign started from, or start a new campaign with --out",
         )
-    encoder = RowEncoder(base, config.trainer.sequence_tokens)
+    encoder = RowEncoder(base, config.trainer.sequence_tokens, cache=folder / "cache")
     items = tuple(read_items(items_path))
     benchmarks = _benchmarks(items, config, folder)
     facts = opened or _freeze(
@@ -231,6 +238,29 @@ def _initial_pool(config: Config) -> tuple[Pool, Any]:
         return make_pool(config.lab.rows, config.lab.seed)
     pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
     return pool, None
+
+
+def check_requirements(pool: Pool) -> None:
+    """Check that every requirement of a pool's rows can be decided.
+
+    Raises:
+        PoolError: One cannot; names the row.
+    """
+    known: set[str] = set()
+    for row in pool.rows():
+        for requirement in row.requirements:
+            key = fingerprint([requirement.id, dict(requirement.kwargs)])
+            if key in known:
+                continue
+            try:
+                verify(requirement, row.prompt, row.response)
+            except VerifierError as error:
+                raise PoolError(
+                    f"a requirement cannot be checked: {error}",
+                    where=f"row {row.id} (source {row.source})",
+                    hint="correct or remove it from the row's requirements",
+                ) from None
+            known.add(key)
 
 
 def _base_folder(config: Config) -> Path:

@@ -18,7 +18,7 @@ from autosft.meta.nodes import Nodes
 from autosft.types import Event
 
 # Files that may lie in a folder before a campaign starts in it.
-HARMLESS = {".lock", "artifacts", "logs", CONFIG, "quarantine"}
+HARMLESS = {".lock", "artifacts", "cache", "logs", CONFIG, "holdout.json", "journal.jsonl", "quarantine"}
 
 
 def run_campaign(
@@ -124,6 +124,8 @@ def _finish(campaign: Campaign, nodes: Nodes, stop: str, emit: Callable[[Event],
         "incumbent": best.round if best else None,
         "claimed_best": history.claimed_best,
     }
-    campaign.journal.append("campaign.stopped", f"{len(history.rounds)} rounds: {stop}", facts)
+    # What an operator invalidates changes who is best without another round; that is another ending.
+    key = f"{len(history.rounds)} rounds, best {facts['incumbent']}, claimed {facts['claimed_best']}: {stop}"
+    campaign.journal.append("campaign.stopped", key, facts)
     emit(Event("campaign_done", f"stopped: {stop}", data=facts))
     return {**facts, "folder": str(campaign.folder)}
