@@ -174,10 +174,6 @@ def test_i5_every_build_is_decontaminated_against_everything(campaign):
         _build(campaign, _recipe(campaign), benchmarks=())
     with pytest.raises(ContaminationError):
         _build(campaign, _recipe(campaign), benchmarks=campaign.benchmarks[:1])
-    built = load_build(_build(campaign, _recipe(campaign)))
-    assert sum(built.artifact.data["contaminated"].values()) > 0, "the lab's planted leaks must be found"
-    prompts = {item.messages[-1].content for item in campaign.items}
-    assert not prompts & {row.prompt for row in built.pool.rows()}
 
 
 def test_i5_a_planted_leak_never_reaches_training(campaign):
