@@ -208,7 +208,7 @@ class History:
             if entry.kind != "decision.taken":
                 continue
             decision = self._store.load("decision", entry.data["decision"]).data
-            number = int(entry.key)
+            number = int(entry.key.split(".")[0])
             found += [PastProposal(number, p["analyst"], p, True) for p in decision["accepted"]]
             found += [
                 PastProposal(number, r["proposal"]["analyst"], r["proposal"], False)

@@ -125,7 +125,8 @@ class Nodes:
         if self._c.store.find("decision", key) is None:
             self._write_decision(key, number, state["replies"], history)
         decision = self._c.store.load("decision", key)
-        self._c.journal.append("decision.taken", str(number), {"decision": key, **_decision_facts(decision)})
+        entry = self._decision_entry(number, key)
+        self._c.journal.append("decision.taken", entry, {"decision": key, **_decision_facts(decision)})
         for line in decision.data["lines"]:
             self._emit(Event("note", line, number))
         if not decision.data["accepted"]:
@@ -269,6 +270,16 @@ class Nodes:
         if state["round"] == 0:
             return self._base_recipe()
         return Recipe.from_json(self._c.store.load("decision", state["decision"]).data["recipe"])
+
+    def _decision_entry(self, number: int, decision: str) -> str:
+        """Return the journal key of a decision: a round decided anew, because an operator invalidated a round
+        or chose another parent before its hypothesis was registered, gets `N.2`, `N.3`, ..."""
+        entry, again = str(number), 2
+        while (known := self._c.journal.find("decision.taken", entry)) is not None:
+            if known.data["decision"] == decision:
+                break
+            entry, again = f"{number}.{again}", again + 1
+        return entry
 
     def _evidence_key(self, number: int, analyst: str, history: History) -> str:
         return fingerprint([number, analyst, history.digest, self._c.facts.settings_fingerprint])

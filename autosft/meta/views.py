@@ -19,6 +19,9 @@ from autosft.meta.campaign import read_facts
 from autosft.meta.history import History, RoundFacts
 from autosft.spend import read_ledger
 
+# Entries that an operator adds between runs; they re-open nothing.
+BY_OPERATOR = ("round.invalidated", "parent.chosen")
+
 
 def _open(out: Path) -> tuple[list[Entry], History]:
     entries = read_journal(out)
@@ -45,7 +48,8 @@ def status(out: Path) -> dict[str, Any]:
             spent[line["kind"]] = spent.get(line["kind"], 0.0) + line["amount"]
         else:
             spent[line["kind"]] += line["amount"] - open_.pop(line["key"], 0.0)
-    finished = bool(stopped) and (not entries or entries[-1].kind == "campaign.stopped")
+    acts = [e for e in entries if e.kind not in BY_OPERATOR]
+    finished = bool(stopped) and acts[-1].kind == "campaign.stopped"
     return {
         "campaign": facts.name,
         "folder": str(out),

@@ -1,8 +1,10 @@
-"""What people see: live progress, plain lines when piped, and tables over the views of a campaign."""
+"""What people see: live progress, plain lines when piped, tables and an HTML page over a campaign's views."""
 
 from __future__ import annotations
 
+from autosft.report.details import show_build, show_diff, show_doctor, show_hypotheses, show_lineage
 from autosft.report.live import Follower, follow
+from autosft.report.page import render_page, write_page
 from autosft.report.tables import (
     make_console,
     print_json,
@@ -20,9 +22,16 @@ __all__ = [
     "follow",
     "make_console",
     "print_json",
+    "render_page",
     "show_actions",
+    "show_build",
     "show_catalogue",
+    "show_diff",
+    "show_doctor",
+    "show_hypotheses",
+    "show_lineage",
     "show_rounds",
     "show_status",
     "show_taxonomy",
+    "write_page",
 ]

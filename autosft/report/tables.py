@@ -53,14 +53,14 @@ def _plain(value: Any) -> Any:
 
 def show_status(console: Console, status: View) -> None:
     """Print a campaign's state, one line a key; nested values on one line."""
-    table = _table()
+    table = make_table()
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for key, value in status.items():
         name, shown = str(key), _words(value)
         if name.endswith("_s") and isinstance(value, (int, float)):
             name, shown = name.removesuffix("_s"), duration(value)
-        table.add_row(_text(name.replace("_", " ")), _text(shown))
+        table.add_row(plain_text(name.replace("_", " ")), plain_text(shown))
     console.print(table)
 
 
@@ -69,19 +69,19 @@ def show_rounds(console: Console, rounds: Sequence[View]) -> None:
     if not rounds:
         console.print("No finished round yet.")
         return
-    table = _table("round", "score", "interval", "seeds", "tokens", "actions", "verdict")
+    table = make_table("round", "score", "interval", "seeds", "tokens", "actions", "verdict")
     for column in (1, 3, 4):
         table.columns[column].justify = "right"
     for row in rounds:
         marks = ("*" if _holds(row, "incumbent") else "") + ("!" if _holds(row, "claimed_best") else "")
         table.add_row(
-            _text(f"{row.get('round', '-')} {marks}".strip()),
-            _text(score(row.get("score"))),
-            _text(_interval(row)),
-            _text(count(row.get("n_seeds"))),
-            _text(count(row.get("train_tokens"))),
-            _text(_families(row.get("families"))),
-            _text(row.get("verdict") or "-"),
+            plain_text(f"{row.get('round', '-')} {marks}".strip()),
+            plain_text(score(row.get("score"))),
+            plain_text(_interval(row)),
+            plain_text(count(row.get("n_seeds"))),
+            plain_text(count(row.get("train_tokens"))),
+            plain_text(families_text(row.get("families"))),
+            plain_text(row.get("verdict") or "-"),
         )
     console.print(table)
     console.print("* incumbent   ! claimed best", style="dim")
@@ -92,19 +92,19 @@ def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
     if not leaves:
         console.print("No leaf has been scored yet.")
         return
-    table = _table("leaf", "score", "interval", "n", "vs best", "rows", "tokens", "targeted")
+    table = make_table("leaf", "score", "interval", "n", "vs best", "rows", "tokens", "targeted")
     for column in (1, 3, 4, 5, 6):
         table.columns[column].justify = "right"
     for row in sorted(leaves, key=lambda row: str(row.get("path", ""))):
         table.add_row(
-            _text(row.get("path") or row.get("leaf") or "-"),
-            _text(score(row.get("score"))),
-            _text(_interval(row)),
-            _text(count(row.get("n"))),
-            _text(score(row.get("delta_best"), signed=True)),
-            _text(count(row.get("supply_rows"))),
-            _text(count(row.get("supply_tokens"))),
-            _text(_words(row.get("targeted_rounds"))),
+            plain_text(row.get("path") or row.get("leaf") or "-"),
+            plain_text(score(row.get("score"))),
+            plain_text(_interval(row)),
+            plain_text(count(row.get("n"))),
+            plain_text(score(row.get("delta_best"), signed=True)),
+            plain_text(count(row.get("supply_rows"))),
+            plain_text(count(row.get("supply_tokens"))),
+            plain_text(_words(row.get("targeted_rounds"))),
         )
     console.print(table)
 
@@ -114,36 +114,40 @@ def show_actions(console: Console, actions: Sequence[View]) -> None:
     if not actions:
         console.print("No action has been applied yet.")
         return
-    table = _table("round", "action", "added", "cut", "edited", "weight", "moved", "tokens", "best")
+    table = make_table("round", "action", "added", "cut", "edited", "weight", "moved", "tokens", "best")
     for column in range(2, 8):
         table.columns[column].justify = "right"
     for row in actions:
         table.add_row(
-            _text(row.get("round", "-")),
-            _text(_action(row)),
-            _text(count(row.get("rows_added"))),
-            _text(count(row.get("rows_removed"))),
-            _text(count(row.get("rows_changed"))),
-            _text(count(row.get("rows_reweighted"))),
-            _text(count(row.get("rows_moved"))),
-            _text(count(row.get("tokens_delta"), signed=True)),
-            _text("yes" if row.get("set_new_best") else "no"),
+            plain_text(row.get("round", "-")),
+            plain_text(_action(row)),
+            plain_text(count(row.get("rows_added"))),
+            plain_text(count(row.get("rows_removed"))),
+            plain_text(count(row.get("rows_changed"))),
+            plain_text(count(row.get("rows_reweighted"))),
+            plain_text(count(row.get("rows_moved"))),
+            plain_text(count(row.get("tokens_delta"), signed=True)),
+            plain_text("yes" if row.get("set_new_best") else "no"),
         )
     console.print(table)
 
 
 def show_catalogue(console: Console, actions: Sequence[View]) -> None:
-    """Print the catalogue: each action's kind, what it does and its parameters."""
+    """Print the catalogue: each action's kind, what it does, its parameters and one example."""
     from rich.padding import Padding
 
     for row in actions:
-        console.print(_text(row.get("kind", "-"), style="bold"))
+        console.print(plain_text(row.get("kind", "-"), style="bold"))
         first, *_ = str(row.get("doc") or "").strip().splitlines() or [""]
-        console.print(Padding(_text(first), (0, 0, 0, 2), expand=False))
+        console.print(Padding(plain_text(first), (0, 0, 0, 2), expand=False))
         schema = row.get("schema")
         properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
         for name, field in properties.items():
-            console.print(Padding(_text(f"{name}: {_field(field)}"), (0, 0, 0, 4), expand=False))
+            console.print(Padding(plain_text(f"{name}: {_field(field)}"), (0, 0, 0, 4), expand=False))
+        example = {"kind": row.get("kind"), "params": row.get("example") or {}}
+        console.print(
+            Padding(plain_text(f"example: {json.dumps(example)}", "dim"), (0, 0, 0, 4), expand=False)
+        )
 
 
 def _field(field: object) -> str:
@@ -171,7 +175,8 @@ def _action(row: View) -> str:
     return kind if kind.split("/", maxsplit=1)[0] == family else f"{kind} (effect: {family or 'none'})"
 
 
-def _table(*columns: str) -> Table:
+def make_table(*columns: str) -> Table:
+    """Return an empty table that fits 80 columns; without columns it has no head."""
     from rich import box
     from rich.table import Table
 
@@ -183,7 +188,8 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _text(value: object, style: str = "") -> Any:
+def plain_text(value: object, style: str = "") -> Any:
+    """Return a value as rich text that is cleaned and never read as markup."""
     from rich.text import Text
 
     return Text(clean(value), style=style)
@@ -199,7 +205,8 @@ def _interval(row: View) -> str:
     return "-" if "-" in (low, high) else f"{low} to {high}"
 
 
-def _families(families: object) -> str:
+def families_text(families: object) -> str:
+    """Return families and how many actions each: `prune x2, order`."""
     if not isinstance(families, Mapping) or not families:
         return "-"
     return ", ".join(f"{name}" if number == 1 else f"{name} x{number}" for name, number in families.items())

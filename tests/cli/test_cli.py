@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from autosft import cli
+from autosft import cli, meta
 from autosft.errors import BudgetError, CampaignError
 from autosft.meta import views
 from autosft.types import Event
@@ -37,7 +37,8 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stub_run(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]) -> None:
-    monkeypatch.setattr(cli, "_meta", lambda: type("meta", (), {"run_campaign": run, "resume_campaign": run}))
+    monkeypatch.setattr(meta, "run_campaign", run)
+    monkeypatch.setattr(meta, "resume_campaign", run)
 
 
 @pytest.mark.parametrize("command", ["status", "rounds", "taxonomy", "actions"])
@@ -176,14 +177,14 @@ def test_a_damaged_view_does_not_hide_behind_a_traceback(
 
 SLOW_RUN = """
 import sys, time
-from autosft import cli
+from autosft import cli, meta
 from autosft.types import Event
 
 def run(config, out, on_event):
     on_event(Event("round_start", "started", 1))
     time.sleep(60)
 
-cli._meta = lambda: type("meta", (), {"run_campaign": staticmethod(run)})
+meta.run_campaign = run
 cli.main()
 """
 
@@ -219,9 +220,10 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 PRINT_ROUNDS = """
 import sys
 from autosft import cli
+from autosft.meta import views
 from tests.cli.fixtures import ROUNDS
 
-cli._views = lambda: type("views", (), {"rounds": staticmethod(lambda out: ROUNDS)})
+views.rounds = lambda out: ROUNDS
 cli.main(["rounds", sys.argv[1]])
 """
 

@@ -116,6 +116,7 @@ def test_the_catalogue_says_what_each_parameter_is() -> None:
         "    leaves: array or null (default none)",
         "    match: one of row, prompt (default row)",
         "    ids: Row ids. (required)",
+        '    example: {"kind": "prune/x", "params": {}}',
     ]
 
 
