@@ -17,9 +17,9 @@ from autosft.actions.guard import BuildGuard
 from autosft.actions.plan import optimizer_steps
 from autosft.artifacts import ArtifactStore
 from autosft.errors import ConfigError, ExecutorError
-from autosft.evals.stats import Comparison, Estimate, compare, estimate
+from autosft.evals.stats import Comparison, Estimate, compare, estimate, seed_noise_floor
 from autosft.evals.suites import load_suite, write_items
-from autosft.evals.table import ScoreTable
+from autosft.evals.table import ScoreTable, campaign_score
 from autosft.executor import base_fingerprint, execute
 from autosft.lab.base import base_dir
 from autosft.lab.oracle import mend
@@ -51,7 +51,7 @@ class ArmSettings:
     lab_seed: int = 0
     seeds: tuple[int, ...] = (0, 1, 2)
     prompts_per_leaf: int = 60
-    epochs: float = 1.0
+    epochs: float = 1.5
     slots: int = 1
     train: TrainSettings = field(default_factory=TrainSettings)
     generate: GenerateSettings = field(default_factory=GenerateSettings)
@@ -102,7 +102,7 @@ def measure_arms(
     folder: Path,
     settings: ArmSettings | None = None,
     arms: Sequence[str] = ARMS,
-    on_arm: Callable[[ArmResult], None] | None = None,
+    on_run: Callable[[str, float], None] | None = None,
 ) -> list[ArmResult]:
     """Build, train and score the arms.
 
@@ -110,7 +110,7 @@ def measure_arms(
         folder: Artifacts of builds and runs; arms that lie here already are read, not trained.
         settings: What all arms share.
         arms: Which arms, see `families_of`; the untouched pool is always measured, first.
-        on_arm: Called with each result as it is known.
+        on_run: Called with each arm and its score as it is known; intervals need all arms.
 
     Raises:
         ConfigError: An arm is unknown.
@@ -121,16 +121,19 @@ def measure_arms(
     mends = {name: families_of(name) for name in names}
     pool, manifest = make_pool(settings.rows, settings.lab_seed)
     bench = _Bench(folder, settings, pool, manifest)
-    results: list[ArmResult] = []
-    untouched: ScoreTable | None = None
+    tables: dict[str, ScoreTable] = {}
+    facts: dict[str, tuple[int, int, int]] = {}
     for name in names:
-        table, facts = bench.run(mends[name])
-        untouched = untouched or table
-        gain = None if name == UNTOUCHED else compare(untouched, table)
+        tables[name], facts[name] = bench.run(mends[name])
+        if on_run is not None:
+            on_run(name, campaign_score(tables[name]))
+    # Noise between training seeds is pooled over all arms: three seeds of two arms alone say little about it.
+    noise = seed_noise_floor(tables.values())
+    results = []
+    for name, table in tables.items():
+        gain = None if name == UNTOUCHED else compare(tables[UNTOUCHED], table, noise)
         leaves = {leaf: float(table.leaf(leaf).scores_SI.mean()) for leaf in table.leaf_names}
-        results.append(ArmResult(name, estimate(table), gain, *facts, leaves))
-        if on_arm is not None:
-            on_arm(results[-1])
+        results.append(ArmResult(name, estimate(table, noise), gain, *facts[name], leaves))
     return results
 
 

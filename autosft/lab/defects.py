@@ -11,9 +11,9 @@ from autosft.lab.world import ATTRIBUTES, FACTS, KIND_OF, KINDS, VALUES
 # A corrupted response of these leaves is one mechanical edit away from a right one.
 REPAIRABLE = ("lowercase", "uppercase", "no_comma", "quotation", "repeat_prompt")
 # Forms that nobody produces unasked, so that a pool without them teaches nothing of them.
-ABSENTABLE = ("json", "title", "postscript", "two_responses", "placeholder", "bullets")
-# Forms that take many examples, so that a short supply shows.
-SCARCE = ("exact_words", "exact_sentences", "keyword", "end_phrase", "start_word", "forbidden")
+ABSENTABLE = ("json", "title", "postscript", "two_responses", "placeholder")
+# Forms that a few examples do not teach and an ordinary supply does, so that a short one shows.
+SCARCE = ("keyword", "end_phrase", "exact_sentences", "title", "postscript", "two_responses", "placeholder")
 
 CHAT_SOURCE = "helpdesk_logs"
 MACRO_SOURCE = "support_macros"
@@ -57,9 +57,9 @@ def _next_value(attribute: str, value: str) -> str:
     return options[(options.index(value) + 1) % len(options)]
 
 
-HEAVY, LIGHT = 0.6, 0.25
+HEAVY, LIGHT = 0.5, 0.2
 SCARCE_WEIGHT = 0.2
-SOURCE_FACTORS = (0.3, 0.8, 1.2, 1.5)
+SOURCE_FACTORS = (0.4, 0.9, 1.2, 1.4)
 
 
 def draw_plan(seed: int) -> Plan:
@@ -67,7 +67,7 @@ def draw_plan(seed: int) -> Plan:
     rng = random.Random(f"lab-plan-{seed}")
     corrupted = tuple(rng.sample(REPAIRABLE, 2))
     absent = tuple(rng.sample(ABSENTABLE, 2))
-    scarce = tuple(rng.sample(SCARCE, 2))
+    scarce = tuple(rng.sample([name for name in SCARCE if name not in absent], 2))
     rest = [name for name in LEAVES if name not in {*corrupted, *absent, *scarce}]
     rng.shuffle(rest)
     spoilt = {name: HEAVY if i < len(rest) // 2 else LIGHT for i, name in enumerate(rest)}

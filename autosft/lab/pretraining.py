@@ -42,13 +42,13 @@ class PretrainSettings:
         threads: CPU threads.
     """
 
-    tokens: int = 10_000_000
+    tokens: int = 7_000_000
     batch_sequences: int = 24
     sequence_tokens: int = 96
     matrix_lr: float = 0.015
     vector_lr: float = 3e-3
     seed: int = 0
-    threads: int = 2
+    threads: int = 1
 
 
 def model_config(pad_id: int, document_id: int, end_id: int) -> dict[str, Any]:
