@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from autosft.config.checks import check_settings
 from autosft.config.compose import conf_dir, config_from_json, load_config, presets
 from autosft.config.frozen import campaign_settings, changed_settings, frozen_settings, settings_fingerprint
 from autosft.config.schema import (
+    POLICIES,
     CampaignSettings,
     ComponentSettings,
     Config,
@@ -19,6 +21,7 @@ from autosft.config.schema import (
 )
 
 __all__ = [
+    "POLICIES",
     "CampaignSettings",
     "ComponentSettings",
     "Config",
@@ -32,6 +35,7 @@ __all__ = [
     "SuiteSettings",
     "campaign_settings",
     "changed_settings",
+    "check_settings",
     "conf_dir",
     "config_from_json",
     "frozen_settings",

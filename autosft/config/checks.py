@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autosft.config.schema import Config
+from autosft.config.schema import POLICIES, Config
 from autosft.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -25,6 +25,10 @@ def check_settings(config: Config) -> None:
         )
     if not campaign.seeds:
         raise _error("campaign.seeds", "at least one training seed is needed", "e.g. campaign.seeds=0,1,2")
+    if config.policy.name not in POLICIES:
+        raise _error(
+            "policy.name", f"no policy named {config.policy.name!r}", f"known: {', '.join(POLICIES)}"
+        )
     if trainer.min_lr > trainer.lr:
         raise _error("trainer.min_lr", f"{trainer.min_lr:g} is above trainer.lr={trainer.lr:g}", "lower it")
     if not config.components.base:

@@ -114,6 +114,10 @@ class SuiteSettings:
     guard: tuple[str, ...]
 
 
+# Policies without a language model; `random` and `mix-only` are baselines.
+POLICIES = ("rules", "random", "mix-only")
+
+
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
     """Who plays the agents' roles: `name` of a policy, and the `seed` of one that draws at random."""

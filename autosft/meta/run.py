@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from autosft.config import Config, config_from_json
+from autosft.config import Config, check_settings, config_from_json
 from autosft.errors import CampaignError, ConfigError, SpendCapError
 from autosft.memory import CampaignLock
 from autosft.meta.campaign import CAMPAIGN, CONFIG, Campaign, open_campaign
@@ -35,12 +35,14 @@ def run_campaign(
         `stop` (why it ended), `incumbent` and `claimed_best` (round numbers), `folder`.
 
     Raises:
+        ConfigError: A setting is unusable; nothing is written.
         CampaignError: The folder cannot be used.
         CampaignLockedError: Another process works on it.
         GuardError: An invariant would be broken.
         ExecutorError: Round 0 could not be measured.
     """
     emit = on_event or (lambda event: None)
+    check_settings(config)
     folder = campaign_folder(config, out)
     prepare_folder(folder)
     with CampaignLock(folder):

@@ -217,7 +217,7 @@ def _provenance(facts: Facts, history: History, entries: list[Entry]) -> dict[st
     return {
         "journal_head": entries[-1].sha if entries else "",
         "journal_entries": len(entries),
-        "items": f"items/{facts.items}",
+        "item_set": f"items/{facts.items}",
         "pool": f"pool/{facts.pool}",
         "rounds": [
             {

@@ -77,7 +77,7 @@ def render_page(view: View) -> str:
         sentences=summary.sentences(view),
         figures=figures.draw(view),
         columns=columns,
-        heat=_heat(view["leaves"], columns),
+        heat=_heat(view["leaves"], columns, view["status"]["incumbent"]),
         families=figures.FAMILY_WORDS,
         markers=figures.SOURCE_LIMIT,
     )
@@ -101,8 +101,8 @@ def _columns(rounds: Sequence[View]) -> list[int]:
     return sorted({*kept, *last})
 
 
-def _heat(leaves: Sequence[View], columns: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the leaves' cells: score, shade 0 to 10, and whether the leaf was targeted in that round."""
+def _heat(leaves: Sequence[View], columns: Sequence[int], best: int | None) -> list[dict[str, Any]]:
+    """Return the leaves' cells (score, shade 0 to 10, verdict) and the change from round 0 to the best."""
     rows = []
     for leaf in sorted(leaves, key=lambda leaf: str(leaf["path"])):
         cells = []
@@ -114,11 +114,10 @@ def _heat(leaves: Sequence[View], columns: Sequence[int]) -> list[dict[str, Any]
                     "round": number,
                     "score": value,
                     "shade": None if value is None else round(10 * max(0.0, min(1.0, value))),
-                    "targeted": number in leaf["targeted_rounds"],
                     "verdict": (cell or {}).get("verdict"),
                 }
             )
-        first, last = leaf["rounds"].get("0"), cells[-1]["score"] if cells else None
-        change = None if first is None or last is None else last - first["score"]
+        first, last = leaf["rounds"].get("0"), leaf["rounds"].get(str(best))
+        change = None if first is None or last is None else last["score"] - first["score"]
         rows.append({"leaf": leaf["leaf"], "path": leaf["path"], "cells": cells, "change": change})
     return rows

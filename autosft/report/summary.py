@@ -129,7 +129,7 @@ def _bias(view: View) -> list[str]:
     return [
         f"Re-measured with fresh seeds, {_number(bias['n'], 'candidate', 'candidates')} scored "
         f"{score(abs(bias['bias']))} {'lower' if bias['bias'] > 0 else 'higher'} on average than with the "
-        "seeds they were chosen by. Claims rest on the fresh seeds alone."
+        f"seeds {'it was' if bias['n'] == 1 else 'they were'} chosen by. Claims rest on the fresh seeds alone."
     ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autosft.config import Config
+from autosft.config import POLICIES, Config
 from autosft.errors import ConfigError
 from autosft.subagents.evidence import Evidence, Finding, Sources
 
@@ -23,8 +23,6 @@ ANALYSTS: dict[str, str] = {
     "dynamics": "autosft.subagents.dynamics",
     "history": "autosft.subagents.past",
 }
-# Policies without a language model; `random` and `mix-only` are baselines.
-POLICIES = ("rules", "random", "mix-only")
 RANDOM_ANALYSTS = ("draw-1", "draw-2", "draw-3", "draw-4")
 
 
