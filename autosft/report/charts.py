@@ -42,11 +42,13 @@ class Stack:
     label: str = ""
 
 
-def ticks(low: float, high: float, n: int = TICKS) -> list[float]:
-    """Return about `n` round numbers that cover [low, high]."""
-    span = (high - low) or 1.0
+def ticks(low: float, high: float, n: int = TICKS, *, least: float = 0.0) -> list[float]:
+    """Return about `n` round numbers that cover [low, high], at least `least` apart."""
+    high = high if high > low else low + 1.0
+    span = high - low
     step = 10.0 ** math.floor(math.log10(span / n))
     step *= next((m for m in (1, 2, 5) if span / (step * m) <= n), 10)
+    step = max(step, least)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(k * step, 10) for k in range(first, last + 1)]
 
@@ -237,7 +239,14 @@ def dumbbells(rows: Sequence[tuple[str, float, float]], *, width: int, css: str,
 
 
 def stacked_bars(
-    stacks: Sequence[Stack], *, form: str, width: int, css: str, title: str, top: float | None = None
+    stacks: Sequence[Stack],
+    *,
+    form: str,
+    width: int,
+    css: str,
+    title: str,
+    top: float | None = None,
+    whole: bool = False,
 ) -> Markup:
     """Return one bar a round, its parts in the colours of their series.
 
@@ -248,9 +257,10 @@ def stacked_bars(
         css: Class of the drawing.
         title: What it shows, for those who do not see it.
         top: Highest value of the axis; the highest bar if None.
+        whole: Amounts are whole numbers.
     """
     highest = top or max((sum(a for _, a in s.parts) for s in stacks), default=0.0) or 1.0
-    marks = ticks(0.0, highest)
+    marks = ticks(0.0, highest, least=1.0 if whole else 0.0)
     xs = [s.x for s in stacks]
     frame = _Frame(width, 200 if width < WIDE else 240, xs, marks, title)
     frame.y_axis(marks, form)

@@ -126,7 +126,7 @@ def _actions(view: View) -> dict[str, Any] | None:
     used = [f for f in FAMILIES if any(f in r["families"] for r in rounds)]
     title = f"Actions of each round by family ({', '.join(used)}), counted from what they did to the rows."
     return {
-        "svg": both(partial(stacked_bars, stacks, form="{:.0f}", title=title)),
+        "svg": both(partial(stacked_bars, stacks, form="{:.0f}", title=title, whole=True)),
         "legend": legend([(f"box s{FAMILIES.index(f)}", f"{f}: {FAMILY_WORDS[f]}") for f in used]),
     }
 

@@ -76,10 +76,9 @@ def render_page(view: View) -> str:
         headline=summary.headline(view),
         sentences=summary.sentences(view),
         figures=figures.draw(view),
+        void={r["round"] for r in view["lineage"] if r["invalidated"]},
         columns=columns,
         heat=_heat(view["leaves"], columns, view["status"]["incumbent"]),
-        families=figures.FAMILY_WORDS,
-        markers=figures.SOURCE_LIMIT,
     )
     return page
 

@@ -95,7 +95,8 @@ def _detectable(view: View) -> list[str]:
 
 def _worked(view: View) -> list[str]:
     lines = []
-    bests = [r for r in view["rounds"] if r["set_new_best"] and r["round"] > 0]
+    void = {r["round"] for r in view["lineage"] if r["invalidated"]}
+    bests = [r for r in view["rounds"] if r["set_new_best"] and r["round"] > 0 and r["round"] not in void]
     if bests:
         parts = [f"round {r['round']} ({_families(r['families'])})" for r in bests]
         lines.append(
@@ -129,7 +130,7 @@ def _bias(view: View) -> list[str]:
     return [
         f"Re-measured with fresh seeds, {_number(bias['n'], 'candidate', 'candidates')} scored "
         f"{score(abs(bias['bias']))} {'lower' if bias['bias'] > 0 else 'higher'} on average than with the "
-        f"seeds {'it was' if bias['n'] == 1 else 'they were'} chosen by. Claims rest on the fresh seeds alone."
+        f"seeds {'it was' if bias['n'] == 1 else 'they were'} chosen by. Claims rest on fresh seeds alone."
     ]
 
 
@@ -165,9 +166,10 @@ def _revisions(view: View) -> list[str]:
     metrics = view["strategy"]
     if not metrics["forks"]:
         return []
-    text = f"The campaign questioned its own direction {_number(metrics['forks'], 'time', 'times')}"
-    kept = _number(metrics["adopted"], "time", "times") if metrics["adopted"] else "never"
-    return [f"{text} by running a rival plan beside its own; the rival was {kept} the better one."]
+    return [
+        f"The campaign ran a rival plan beside its own {_times(metrics['forks'])}; the rival was kept "
+        f"{_times(metrics['adopted'])}."
+    ]
 
 
 def _cost(view: View) -> list[str]:
@@ -193,6 +195,10 @@ def _families(families: Mapping[str, int]) -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _times(n: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(n, f"{count(n)} times")
 
 
 def _number(n: int, one: str, many: str) -> str:
