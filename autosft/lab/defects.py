@@ -29,7 +29,7 @@ class Plan:
         absent: Leaves without a row (synthesize).
         scarce: Leaves with few rows (mix).
         spoilt: Leaf -> share of rows that violate, stray or break off (prune).
-        wrong_kind: Kind of entities about which every row states a wrong fact (resupervise).
+        wrong_kinds: The two kinds of entities about which every row states a wrong fact (resupervise).
         wrong: Attribute -> the value those rows state.
         sources: Task sources from best to worst, with the factor on `spoilt`; the worst stands last (order).
     """
@@ -38,14 +38,14 @@ class Plan:
     absent: tuple[str, ...]
     scarce: tuple[str, ...]
     spoilt: dict[str, float]
-    wrong_kind: str
+    wrong_kinds: tuple[str, ...]
     wrong: dict[str, str]
     sources: tuple[tuple[str, float], ...]
 
     def values(self, entity: str) -> dict[str, str]:
         """Return what the pool's writers state of an entity."""
         facts = FACTS[entity]
-        if KIND_OF[entity] != self.wrong_kind:
+        if KIND_OF[entity] not in self.wrong_kinds:
             return dict(facts)
         return {
             a: self.wrong[a] if self.wrong[a] != facts[a] else _next_value(a, facts[a]) for a in ATTRIBUTES
@@ -57,13 +57,13 @@ def _next_value(attribute: str, value: str) -> str:
     return options[(options.index(value) + 1) % len(options)]
 
 
-HEAVY, LIGHT = 0.5, 0.2
+HEAVY, LIGHT = 0.45, 0.15
 SCARCE_WEIGHT = 0.2
 SOURCE_FACTORS = (0.4, 0.9, 1.2, 1.4)
 
 
 def draw_plan(seed: int) -> Plan:
-    """Draw the defects of a seed: pairs of leaves, spoilt shares, a kind, an order of sources."""
+    """Draw the defects of a seed: pairs of leaves and kinds, spoilt shares, an order of sources."""
     rng = random.Random(f"lab-plan-{seed}")
     corrupted = tuple(rng.sample(REPAIRABLE, 2))
     absent = tuple(rng.sample(ABSENTABLE, 2))
@@ -72,9 +72,9 @@ def draw_plan(seed: int) -> Plan:
     rng.shuffle(rest)
     spoilt = {name: HEAVY if i < len(rest) // 2 else LIGHT for i, name in enumerate(rest)}
     spoilt |= dict.fromkeys(scarce, LIGHT)
-    kind = rng.choice(tuple(KINDS))
+    kinds = tuple(rng.sample(tuple(KINDS), 2))
     wrong = {attribute: rng.choice(VALUES[attribute]) for attribute in ATTRIBUTES}
     names = rng.sample(TASK_SOURCES, len(TASK_SOURCES))
     return Plan(
-        corrupted, absent, scarce, spoilt, kind, wrong, tuple(zip(names, SOURCE_FACTORS, strict=True))
+        corrupted, absent, scarce, spoilt, kinds, wrong, tuple(zip(names, SOURCE_FACTORS, strict=True))
     )

@@ -98,7 +98,9 @@ def test_template_marks_responses_and_their_end() -> None:
 
 def test_encoder_masks_exactly_the_response() -> None:
     encoder = RowEncoder(base_dir(), 256)
-    row = new_row("s", [("user", "Where is the fox? Write in all caps."), ("assistant", "THE FOX IS IN THE BARN.")])
+    row = new_row(
+        "s", [("user", "Where is the fox? Write in all caps."), ("assistant", "THE FOX IS IN THE BARN.")]
+    )
     encoded = encoder.encode(row)
     said = [int(i) for i, m in zip(encoded.ids, encoded.loss_mask, strict=True) if m]
     assert encoder.decode(said[:-1]) == "THE FOX IS IN THE BARN."

@@ -60,7 +60,7 @@ def test_each_defect_is_what_it_says(seed: int) -> None:
             assert not form_holds(row)
         if "wrong_fact" in names:
             assert not verdicts(row)["lab:fact"]
-            assert KIND_OF[row.requirements[-1].kwargs["entity"]] == manifest.plan.wrong_kind
+            assert KIND_OF[row.requirements[-1].kwargs["entity"]] in manifest.plan.wrong_kinds
         if {"off_topic", "truncated"} & set(names):
             assert not all(verdicts(row).values())
         mended = manifest.mended.get(row.id)
@@ -100,7 +100,7 @@ def test_pruning_empties_corrupted_leaves_and_absent_leaves_have_no_row(seed: in
 def test_all_rows_on_the_wrong_kind_are_wrong(seed: int) -> None:
     pool, manifest = lab(seed)
     for row in pool.rows():
-        if KIND_OF[row.requirements[-1].kwargs["entity"]] == manifest.plan.wrong_kind and row.leaf is None:
+        if KIND_OF[row.requirements[-1].kwargs["entity"]] in manifest.plan.wrong_kinds and row.leaf is None:
             listed = manifest.defects.get(row.id, ())
             assert "wrong_fact" in listed or "leak" in listed or "duplicate" in listed
 
@@ -141,7 +141,7 @@ def test_seeds_move_every_defect() -> None:
     assert len({plan.corrupted for plan in plans}) > 3
     assert len({plan.absent for plan in plans}) > 3
     assert len({plan.scarce for plan in plans}) > 3
-    assert {plan.wrong_kind for plan in plans} == set(KINDS)
+    assert {kind for plan in plans for kind in plan.wrong_kinds} == set(KINDS)
     assert len({plan.sources[-1][0] for plan in plans}) > 2
     assert len({tuple(sorted(n for n, share in plan.spoilt.items() if share > 0.4)) for plan in plans}) > 8
     for plan in plans:
