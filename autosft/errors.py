@@ -22,7 +22,10 @@ AutosftError
 │   ├── LineageError            I7  a made row lacks its parent or verdicts
 │   ├── ContextCapError         I8  an agent's context would exceed its cap
 │   └── SpendCapError           I9  a cap would be exceeded, or a price is unknown
+│       └── ScopeCapError       I9  a cap of one round or role would be exceeded
 ├── ProposalError           a proposal is malformed or repeats an earlier one
+├── LanguageModelError      a language model was not reached, refused, or gave no usable reply
+│   └── ReplayError             a request that the recording does not hold
 ├── ExecutorError           training, conversion, generation or scoring failed
 ├── ArtifactError
 │   └── CorruptRecordError  a stored record does not match its own hash
@@ -131,8 +134,20 @@ class SpendCapError(GuardError):
     """I9: a spend cap would be exceeded, or a price is unknown."""
 
 
+class ScopeCapError(SpendCapError):
+    """I9: the cap of a round or a role would be exceeded; the campaign itself may go on."""
+
+
 class ProposalError(AutosftError):
     """A proposal is malformed or equals an earlier one."""
+
+
+class LanguageModelError(AutosftError):
+    """A language model was not reached, refused, or gave no usable reply."""
+
+
+class ReplayError(LanguageModelError):
+    """A replayed campaign makes a request that the recording does not hold."""
 
 
 class ExecutorError(AutosftError):

@@ -20,6 +20,11 @@ OPERATIONAL = frozenset(
         "campaign.patience",
         "campaign.target_score",
         "trainer.timeout_s",
+        "llm.base_url",
+        "llm.api_key_env",
+        "llm.retries",
+        "llm.timeout_s",
+        "llm.replay",
     }
 )
 OPERATIONAL_GROUPS = frozenset({"executor", "spend"})
@@ -38,10 +43,10 @@ def campaign_settings(config: Config) -> dict[str, Any]:
     """Return every setting that decides a campaign's results: `frozen_settings`, policy and more."""
     flat = flatten(config.to_json())
     left_out = OPERATIONAL | PATHS
+    # Only one policy talks to language models; the others' campaigns do not depend on these settings.
+    groups = OPERATIONAL_GROUPS if config.policy.name == "llm" else OPERATIONAL_GROUPS | {"llm"}
     return {
-        key: value
-        for key, value in flat.items()
-        if key not in left_out and key.split(".")[0] not in OPERATIONAL_GROUPS
+        key: value for key, value in flat.items() if key not in left_out and key.split(".")[0] not in groups
     }
 
 

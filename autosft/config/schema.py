@@ -114,8 +114,8 @@ class SuiteSettings:
     guard: tuple[str, ...]
 
 
-# Policies without a language model; `random` and `mix-only` are baselines.
-POLICIES = ("rules", "random", "mix-only")
+# `random` and `mix-only` are baselines; only `llm` talks to language models.
+POLICIES = ("rules", "random", "mix-only", "llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,48 @@ class PolicySettings:
 
     name: str
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LlmSettings:
+    """Language models of the policy `llm`; other policies read none of it.
+
+    Attributes:
+        vendor: Wire format: `openai` (chat completions; any compatible server) or `anthropic` (messages).
+        model: Model name as the vendor spells it.
+        base_url: Server, or None for the vendor's own.
+        api_key_env: Environment variable that holds the key, or None where the server wants none.
+        temperature: Sampling temperature, or None for the server's default (always so for `anthropic`).
+        max_output_tokens: Most tokens of one reply.
+        window_tokens: Context window of the model; a request that would not fit is never sent (I8).
+        native_tools: Offer tools through the API, or, for servers without tool calls, in the prompt.
+        roles: Other settings for single roles, e.g. `review.model=NAME` or `review.vendor=anthropic`.
+        tool_calls: Most tool calls of a role in one conversation.
+        retries: Further attempts after a rate limit, a server error, a time-out or a lost connection.
+        timeout_s: Of one attempt.
+        programs: Let agents write small programs over rows, run in the sandbox.
+        synthesis_rows: Most rows written for one request; `teacher_rows`: most rows answered anew for one.
+        taxonomy_rounds: The meta agent may revise the tree of leaves every so many rounds; 0 for never.
+        replay: Campaign folder whose recorded replies answer every request; nothing is sent then.
+    """
+
+    vendor: Literal["openai", "anthropic"]
+    model: str
+    base_url: str | None
+    api_key_env: str | None
+    temperature: float | None
+    max_output_tokens: int
+    window_tokens: int
+    native_tools: bool
+    roles: tuple[str, ...]
+    tool_calls: int
+    retries: int
+    timeout_s: float
+    programs: bool
+    synthesis_rows: int
+    teacher_rows: int
+    taxonomy_rounds: int
+    replay: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +189,28 @@ class HoldoutSettings:
 
 @dataclass(frozen=True, slots=True)
 class SpendSettings:
-    """Caps of a campaign (I9); None means no cap. Dollars, LLM tokens, device-hours, seconds of wall time."""
+    """Caps of a campaign (I9); None means no cap. Dollars, LLM tokens, device-hours, seconds of wall time.
+
+    Attributes:
+        usd, llm_tokens, device_hours, wall_s: Caps of the campaign.
+        round_usd, round_llm_tokens: Caps of one round.
+        role_usd, role_llm_tokens: Caps of one role over the campaign.
+        input_usd_per_mtok, output_usd_per_mtok: Price of models that the price table does not list, dollars a
+            million tokens; 0 for a server of one's own. None refuses such a model.
+        device_hour_usd: Price of a device-hour, counted towards `usd`; None counts hours only.
+    """
 
     usd: float | None
     llm_tokens: int | None
     device_hours: float | None
     wall_s: float | None
+    round_usd: float | None
+    round_llm_tokens: int | None
+    role_usd: float | None
+    role_llm_tokens: int | None
+    input_usd_per_mtok: float | None
+    output_usd_per_mtok: float | None
+    device_hour_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +226,7 @@ class Config:
     executor: ExecutorSettings
     suite: SuiteSettings
     policy: PolicySettings
+    llm: LlmSettings
     components: ComponentSettings
     holdout: HoldoutSettings
     spend: SpendSettings
@@ -245,4 +304,20 @@ BOUNDS: dict[str, Bounds] = {
     "spend.llm_tokens": Bounds(0),
     "spend.device_hours": Bounds(0),
     "spend.wall_s": Bounds(0),
+    "spend.round_usd": Bounds(0),
+    "spend.round_llm_tokens": Bounds(0),
+    "spend.role_usd": Bounds(0),
+    "spend.role_llm_tokens": Bounds(0),
+    "spend.input_usd_per_mtok": Bounds(0, 1e6),
+    "spend.output_usd_per_mtok": Bounds(0, 1e6),
+    "spend.device_hour_usd": Bounds(0, 1e6),
+    "llm.temperature": Bounds(0, 2),
+    "llm.max_output_tokens": Bounds(16, 1_000_000),
+    "llm.window_tokens": Bounds(2_000, 10_000_000),
+    "llm.tool_calls": Bounds(0, 200),
+    "llm.retries": Bounds(0, 20),
+    "llm.timeout_s": Bounds(0, 36_000, above=True),
+    "llm.synthesis_rows": Bounds(1, 20_000),
+    "llm.teacher_rows": Bounds(1, 20_000),
+    "llm.taxonomy_rounds": Bounds(0, 10_000),
 }
