@@ -173,7 +173,7 @@ class EvalItem:
     reference: str | None = None
 
 
-CONTENT_PREFIXES = ("lab:fact", "answer:")
+CONTENT_PREFIXES = ("lab:fact", "answer:", "code:")
 
 
 @dataclass(frozen=True, slots=True)

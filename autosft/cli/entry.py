@@ -15,13 +15,14 @@ from typing import Annotated
 
 import typer
 
-from autosft.cli import operate, read, run
+from autosft.cli import evaluate, operate, read, run
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
 run.register(app)
 read.register(app)
 operate.register(app)
+evaluate.register(app)
 
 
 @app.callback(invoke_without_command=True)

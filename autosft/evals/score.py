@@ -6,14 +6,24 @@ restricted to requirements that judge form, and to those that judge content (`ty
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from autosft.errors import SuiteError, VerifierError
+from autosft.evals.content_guard import content_flags
 from autosft.evals.outputs import Output
 from autosft.identity import canonical_json
-from autosft.taxonomy.verifiers.verdict import Predicate, loose_variants, passes_strictly, predicate
+from autosft.taxonomy.verifiers.verdict import (
+    Predicate,
+    executes,
+    has_loose,
+    loose_variants,
+    passes_strictly,
+    predicate,
+)
 from autosft.types import CONTENT_PREFIXES, EvalItem, Requirement
 
 _T = TypeVar("_T")
@@ -37,6 +47,7 @@ class ItemScore:
         strict_each: Strict verdicts by position of the requirement (ids may repeat in an item).
         loose_each: Loose verdicts by position.
         tags: The item's grouping labels.
+        flags: Why the output looks like no answer (`content_guard`), whatever its verdicts.
     """
 
     item: str
@@ -52,14 +63,18 @@ class ItemScore:
     strict_each: tuple[bool, ...]
     loose_each: tuple[bool, ...]
     tags: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
 
 
-def score_outputs(items: Sequence[EvalItem], outputs: Iterable[Output]) -> list[ItemScore]:
+def score_outputs(
+    items: Sequence[EvalItem], outputs: Iterable[Output], *, workers: int | None = None
+) -> list[ItemScore]:
     """Judge outputs.
 
     Args:
         items: The suite's items.
         outputs: One or more outputs for every item, in any order.
+        workers: Where requirements run code, how many answers are judged side by side; one a core if None.
 
     Returns:
         Scores in the order of the items, then of the samples.
@@ -81,11 +96,12 @@ def score_outputs(items: Sequence[EvalItem], outputs: Iterable[Output]) -> list[
             f"{len(missing)} of {len(by_item)} items have no output", where=f"first {missing[0]}"
         )
     judges: dict[bytes, Predicate] = {}
-    return [
-        _score(item, by_item[item.id][sample], judges)
-        for item in items
-        for sample in sorted(by_item[item.id])
-    ]
+    work = [(item, by_item[item.id][sample]) for item in items for sample in sorted(by_item[item.id])]
+    if any(executes(r.id, r.kwargs) for item in items for r in item.requirements):
+        # The work is done by confined processes; a thread waits for each.
+        with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+            return list(pool.map(lambda pair: _score(pair[0], pair[1], judges), work))
+    return [_score(item, output, judges) for item, output in work]
 
 
 def _score(item: EvalItem, output: Output, judges: dict[bytes, Predicate]) -> ItemScore:
@@ -95,7 +111,8 @@ def _score(item: EvalItem, output: Output, judges: dict[bytes, Predicate]) -> It
     for requirement in item.requirements:
         passes = _judge(item, requirement, judges)
         strict.append(_decide(item, passes, prompt, variants[:1]))
-        loose.append(strict[-1] or _decide(item, passes, prompt, variants[1:]))
+        tried = variants[1:] if has_loose(requirement.id, requirement.kwargs) else ()
+        loose.append(strict[-1] or _decide(item, passes, prompt, tried))
     filled = bool(output.text.strip())
     content = [r.id.startswith(CONTENT_PREFIXES) for r in item.requirements]
     return ItemScore(
@@ -112,6 +129,7 @@ def _score(item: EvalItem, output: Output, judges: dict[bytes, Predicate]) -> It
         strict_each=tuple(strict),
         loose_each=tuple(loose),
         tags=item.tags,
+        flags=content_flags(prompt, output.text, item.requirements),
     )
 
 
@@ -138,8 +156,9 @@ def summarise(scores: Sequence[ItemScore]) -> dict[str, Any]:
     """Return what a person wants at a glance: mean verdicts and counts.
 
     Returns:
-        n, strict, loose, form, content (fractions of the outputs), truncated, empty (counts), tokens (sum),
-        and requirement_strict, requirement_loose (fractions of all requirements, IFEval's instruction level).
+        n, strict, loose, form, content (fractions of the outputs), truncated, empty, flagged, flagged_passes
+        (counts; flagged by the content guard), tokens (sum), and requirement_strict, requirement_loose
+        (fractions of all requirements, IFEval's instruction level).
     """
     n = len(scores)
     each = [
@@ -154,6 +173,8 @@ def summarise(scores: Sequence[ItemScore]) -> dict[str, Any]:
         **{name: mean(name) for name in ("strict", "loose", "form", "content")},
         "truncated": sum(score.truncated for score in scores),
         "empty": sum(score.empty for score in scores),
+        "flagged": sum(bool(score.flags) for score in scores),
+        "flagged_passes": sum(bool(score.flags) and score.strict for score in scores),
         "tokens": sum(score.tokens for score in scores),
         "requirement_strict": sum(s for s, _ in each) / len(each) if each else 0.0,
         "requirement_loose": sum(free for _, free in each) / len(each) if each else 0.0,

@@ -117,7 +117,7 @@ def _versions(step: str, backend: str) -> int:
 
 
 #: Raise it when `items.parquet` of equal outputs would differ.
-SCORE_VERSION = 1
+SCORE_VERSION = 2
 
 
 def finished(job: Job, store: ArtifactStore) -> dict[str, Artifact]:

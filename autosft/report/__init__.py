@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autosft.report.details import show_build, show_diff, show_doctor, show_hypotheses, show_lineage
+from autosft.report.evaluation import show_evaluation
 from autosft.report.live import Follower, follow
 from autosft.report.page import render_page, write_page
 from autosft.report.tables import (
@@ -28,6 +29,7 @@ __all__ = [
     "show_catalogue",
     "show_diff",
     "show_doctor",
+    "show_evaluation",
     "show_hypotheses",
     "show_lineage",
     "show_rounds",

@@ -50,6 +50,8 @@ def test_truncated_and_empty_are_counted_apart_and_judged_as_they_stand() -> Non
         "content": pytest.approx(2 / 3),
         "truncated": 1,
         "empty": 1,
+        "flagged": 1,
+        "flagged_passes": 0,
         "tokens": 67,
         "requirement_strict": pytest.approx(1 / 3),
         "requirement_loose": pytest.approx(1 / 3),

@@ -12,6 +12,11 @@ from autosft.evals.suites.suite import Suite, read_items, write_items
 
 SUITES: dict[str, str] = {
     "lab": "autosft.evals.suites.lab",
+    "ifeval": "autosft.evals.suites.ifeval",
+    "ifbench": "autosft.evals.suites.ifbench",
+    "mbpp_plus": "autosft.evals.suites.mbpp_plus",
+    "humaneval": "autosft.evals.suites.humaneval",
+    "gsm8k": "autosft.evals.suites.gsm8k",
     "jsonl": "autosft.evals.suites.jsonl",
 }
 

@@ -60,6 +60,8 @@ class Verifier:
         parameters: The requirement's arguments, in order.
         example: A passing and a failing response.
         requires: Packages outside the standard library that it imports when it runs.
+        loose: Whether dropping first and last lines and asterisks is worth trying; not for code.
+        executes: It runs code in processes of their own: slow, and worth doing side by side.
     """
 
     id: str
@@ -68,6 +70,8 @@ class Verifier:
     parameters: tuple[Parameter, ...]
     example: Example
     requires: tuple[str, ...] = ()
+    loose: bool = True
+    executes: bool = False
 
     def arguments(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Check a requirement's arguments; nulls are dropped (IFEval pads with them), 0 and '' are kept.
@@ -190,4 +194,6 @@ def _load(key: str) -> Verifier:
         parameters=tuple(Parameter(p.name, hints[p.name], p.default) for p in keywords),
         example=module.EXAMPLE,
         requires=tuple(getattr(module, "REQUIRES", ())),
+        loose=bool(getattr(module, "LOOSE", True)),
+        executes=bool(getattr(module, "EXECUTES", False)),
     )

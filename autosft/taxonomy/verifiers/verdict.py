@@ -37,7 +37,7 @@ def check_requirement(
     passes = predicate(requirement_id, kwargs)
     if passes_strictly(passes, prompt, response):
         return True, True
-    return False, any(
+    return False, has_loose(requirement_id, kwargs) and any(
         passes_strictly(passes, prompt, variant) for variant in dict.fromkeys(loose_variants(response)[1:])
     )
 
@@ -69,6 +69,24 @@ def predicate(requirement_id: str, kwargs: Mapping[str, Any]) -> Predicate:
     arguments = verifier.arguments(kwargs)
     check = verifier.check
     return lambda prompt, response: bool(check(prompt, response, **arguments))
+
+
+def has_loose(requirement_id: str, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether loose variants are worth trying; not for code, which is cut out of its text anyway."""
+    return all(VERIFIERS[key].loose for key in _ids_in(requirement_id, kwargs))
+
+
+def executes(requirement_id: str, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether deciding a requirement runs code in another process."""
+    return any(VERIFIERS[key].executes for key in _ids_in(requirement_id, kwargs) if key in VERIFIERS)
+
+
+def _ids_in(requirement_id: str, kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    if requirement_id.startswith("compose:"):
+        from autosft.taxonomy.compose import verifier_ids
+
+        return tuple(verifier_ids(Requirement(requirement_id, kwargs)))
+    return (requirement_id,)
 
 
 def passes_strictly(passes: Predicate, prompt: str, response: str) -> bool:

@@ -1,0 +1,1 @@
+"""Code, judged by running it in a sandbox (`taxonomy.sandbox`)."""
