@@ -93,6 +93,7 @@ def rounds(out: Path) -> list[dict[str, Any]]:
             "verdict": _verdict(r),
             "incumbent": best is not None and best.round == r.round,
             "claimed_best": history.claimed_best == r.round,
+            "invalidated": history.invalidated.get(r.round),
             "set_new_best": r.data["set_new_best"],
             "bundled": r.data["bundled"],
             "families": r.data["families"],

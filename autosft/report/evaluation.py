@@ -47,3 +47,37 @@ def show_evaluation(console: Console, result: Mapping[str, Any]) -> None:
         )
         console.print()
     console.print(f"Results: {clean(result['out'])}")
+
+
+def show_contamination(console: Console, report: Mapping[str, Any]) -> None:
+    """Print what `decontaminate` found."""
+    console.print(
+        f"{count(report['contaminated'])} of {count(report['rows'])} rows share text with a suite "
+        f"(rule {clean(report['rule'])})."
+    )
+    for name, rows in report["by_suite"].items():
+        console.print(f"  {clean(name)}: {count(rows)} rows")
+    if report["hits"]:
+        table = make_table("file", "row", "suite", "items")
+        for hit in report["hits"][:20]:
+            table.add_row(
+                *(clean(hit[key], limit=40) for key in ("file", "row", "suite")),
+                clean(", ".join(hit["items"])),
+            )
+        console.print(table)
+        if len(report["hits"]) > 20:
+            console.print(f"... {count(len(report['hits']) - 20)} more; --json lists them")
+    for path in report["written"]:
+        console.print(f"Clean rows: {clean(path)}")
+
+
+def show_holdout(console: Console, summary: Mapping[str, Any]) -> None:
+    """Print the one scoring of a sealed suite."""
+    for title, key in (("round 0", "reference"), (f"round {summary['claimed_best']}, claimed best", "score")):
+        value = summary[key]
+        console.print(
+            f"Held-out, {title}: {score(value['mean'])} [{score(value['ci_low'])}, {score(value['ci_high'])}], "
+            f"{count(value['seeds'])} seeds, {count(summary['n_items'])} items"
+        )
+    console.print(f"Against round 0: {clean(summary['difference'])}")
+    console.print("The campaign is closed: its sealed suite is not scored again.")

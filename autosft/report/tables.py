@@ -74,6 +74,7 @@ def show_rounds(console: Console, rounds: Sequence[View]) -> None:
         table.columns[column].justify = "right"
     for row in rounds:
         marks = ("*" if _holds(row, "incumbent") else "") + ("!" if _holds(row, "claimed_best") else "")
+        marks += "x" if row.get("invalidated") else ""
         table.add_row(
             plain_text(f"{row.get('round', '-')} {marks}".strip()),
             plain_text(score(row.get("score"))),
@@ -81,10 +82,12 @@ def show_rounds(console: Console, rounds: Sequence[View]) -> None:
             plain_text(count(row.get("n_seeds"))),
             plain_text(count(row.get("train_tokens"))),
             plain_text(families_text(row.get("families"))),
-            plain_text(row.get("verdict") or "-"),
+            plain_text(_verdict(row)),
         )
     console.print(table)
-    console.print("* incumbent   ! claimed best", style="dim")
+    legend = "* incumbent   ! claimed best"
+    legend += "   x does not count" if any(row.get("invalidated") for row in rounds) else ""
+    console.print(legend, style="dim")
 
 
 def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
@@ -193,6 +196,12 @@ def plain_text(value: object, style: str = "") -> Any:
     from rich.text import Text
 
     return Text(clean(value), style=style)
+
+
+def _verdict(row: View) -> str:
+    """Return the verdict, or why the round does not count."""
+    reason = row.get("invalidated")
+    return f"does not count: {reason}" if reason else str(row.get("verdict") or "-")
 
 
 def _holds(row: View, key: str) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from autosft import cli
+from autosft.artifacts import ArtifactStore
+from autosft.memory import Hypotheses, Hypothesis, Journal
 from autosft.meta import views
 from tests.campaigns import TINY
 
@@ -139,6 +141,8 @@ def test_an_invalidated_round_no_longer_counts_and_the_campaign_goes_on(copy: Pa
     assert run("invalidate", copy, "1", "--reason", "wrong pool", "--json") == done, "twice is once"
     assert "invalidated already: wrong pool" in run("invalidate", copy, "1", "--reason", "other", code=2)
     assert run("status", copy, "--json")["state"] == "stopped"
+    assert [r["invalidated"] for r in run("rounds", copy, "--json")] == [None, "wrong pool"]
+    assert "x does not count" in run("rounds", copy)
     assert "does not count: wrong pool" in run("hypotheses", copy)
     assert "KiB" in run("report", copy, "--out", copy.parent / "r.html")
     assert "does not count" in (copy.parent / "r.html").read_text()
@@ -151,11 +155,17 @@ def test_a_chosen_parent_is_where_the_next_round_starts(copy: Path, run: Run) ->
     assert run("invalidate", copy, "1", "--reason", "test", "--json")["incumbent"] == 0
     error = run("revisit", copy, "1", code=2)
     assert "does not count: test" in error
+    # The campaign once decided that there is nothing left to try; another parent changes that.
+    store = ArtifactStore(copy / "artifacts")
+    with store.create("decision", "0" * 24) as step:
+        step.data = {"accepted": [], "rejected": []}
+    Journal(copy).append("decision.taken", "2", {"decision": "0" * 24})
     assert run("revisit", copy, "0", "--json") == {"next_round": 2, "parent": 0}
-    assert run("revisit", copy, "0", "--json") == {"next_round": 2, "parent": 0}
+    assert run("revisit", copy, "0", "--json") == {"next_round": 2, "parent": 0}, "twice is once"
     run("run", *ONE_ROUND, "campaign.rounds=2", "--out", copy)
     [last] = [r for r in run("lineage", copy, "--json") if r["round"] == 2]
     assert last["parent"] == 0 and last["parent_chosen"] and last["invalidated"] is None
+    assert [e.key for e in Journal(copy).of_kind("decision.taken")] == ["1", "2", "2.2"]
     assert all(row["state"] != "fail" for row in run("doctor", copy, "--json"))
 
 
@@ -189,8 +199,6 @@ def test_a_running_campaign_is_read_but_not_operated_on(copy: Path, run: Run) ->
 
 
 def test_a_round_under_way_is_not_pulled_from_under_its_hypothesis(copy: Path, run: Run) -> None:
-    from autosft.memory import Hypotheses, Hypothesis, Journal
-
     Hypotheses(Journal(copy)).register(Hypothesis(2, "r" * 24, "c", {"json": 0.1}, 0.1, {"a": 1}, {"b": 1}))
     for arguments in (("invalidate", "1", "--reason", "x"), ("revisit", "1")):
         command, *rest = arguments
