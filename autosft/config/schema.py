@@ -115,7 +115,7 @@ class SuiteSettings:
 
 
 # `random` and `mix-only` are baselines; only `llm` talks to language models.
-POLICIES = ("rules", "random", "mix-only", "llm")
+POLICIES = ("rules", "random", "mix-only", "llm", "seed-only")
 
 
 @dataclass(frozen=True, slots=True)

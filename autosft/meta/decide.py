@@ -22,6 +22,9 @@ from autosft.types import ActionCall, ActionDiff, Recipe
 CALIBRATION_PRIOR_ROUNDS = 2.0
 CALIBRATION_RANGE = (0.2, 1.5)
 RIVAL_ACTIONS = 3
+# Analysts' proposals that may share a round; the synthesis component's request comes on top.
+BUNDLED = 2
+SYNTHESIS = "synthesis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ class Choice:
 
 
 def choose(trials: Sequence[Trial], rounds: Sequence[PastRound], *, bundle: bool = True) -> Choice:
-    """Rank trials and pick one, or two that touch disjoint rows.
+    """Rank trials and pick one, or two that touch disjoint rows; a request for new rows may join them.
 
     Ties are broken by analyst name and the proposal's canonical form, so the order of arrival never matters.
     """
@@ -163,12 +166,17 @@ def choose(trials: Sequence[Trial], rounds: Sequence[PastRound], *, bundle: bool
     for trial in others:
         if trial.effect == best.effect:
             rejected.append((trial, f"the same rows as the proposal of {best.proposal.analyst}"))
-        elif bundle and len(accepted) == 1 and not (trial.touched & best.touched):
+        elif any(trial.touched & other.touched for other in accepted):
+            rejected.append((trial, "touches the same rows as what was accepted"))
+        elif trial.proposal.analyst == SYNTHESIS or (bundle and _analysts(accepted) < BUNDLED):
             accepted.append(trial)
         else:
-            clash = "touches the same rows as" if trial.touched & best.touched else "ranks below"
-            rejected.append((trial, f"{clash} the chosen proposal ({expected(trial):+.3f} expected)"))
+            rejected.append((trial, f"ranks below what was accepted ({expected(trial):+.3f} expected)"))
     return Choice(tuple(accepted), tuple(rejected))
+
+
+def _analysts(accepted: Sequence[Trial]) -> int:
+    return sum(trial.proposal.analyst != SYNTHESIS for trial in accepted)
 
 
 def choose_rival(trials: Sequence[Trial]) -> Choice:

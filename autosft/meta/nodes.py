@@ -24,6 +24,7 @@ from autosft.errors import (
 from autosft.executor import base_fingerprint, execute
 from autosft.identity import fingerprint
 from autosft.memory import Hypothesis
+from autosft.meta.aa import SEED_ONLY, write_reseed
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
 from autosft.meta.decide import Choice, Trial, choose, choose_rival, extend, try_proposal
@@ -63,7 +64,8 @@ class Nodes:
     def analysts_of(self, number: int) -> tuple[str, ...]:
         """Names of the analysts that plan a round; none for a rival, whose plan is the revision's."""
         fork = self.history().open_fork
-        return () if fork is not None and fork.rival == number else self.analysts
+        rival = fork is not None and fork.rival == number
+        return () if rival or self._c.config.policy.name == SEED_ONLY else self.analysts
 
     @property
     def last_round(self) -> int:
@@ -123,7 +125,10 @@ class Nodes:
         number, history = state["round"], self.history()
         key = fingerprint([state["replies"], history.digest])
         if self._c.store.find("decision", key) is None:
-            self._write_decision(key, number, state["replies"], history)
+            if self._c.config.policy.name == SEED_ONLY:
+                write_reseed(self._c, key, number, history)
+            else:
+                self._write_decision(key, number, state["replies"], history)
         decision = self._c.store.load("decision", key)
         entry = self._decision_entry(number, key)
         self._c.journal.append("decision.taken", entry, {"decision": key, **_decision_facts(decision)})

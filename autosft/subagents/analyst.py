@@ -11,11 +11,14 @@ import functools
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autosft.config import POLICIES, Config
 from autosft.errors import ConfigError
 from autosft.subagents.evidence import Evidence, Finding, Sources
+
+if TYPE_CHECKING:
+    from autosft.subagents.office import Office
 
 ANALYSTS: dict[str, str] = {
     "data": "autosft.subagents.data",
@@ -34,11 +37,13 @@ class Analyst:
         name: Analyst name.
         findings: Measures this analyst's part of the sources.
         reply: Turns evidence into a proposal or an abstention, as plain data.
+        ask: The same with a language model, which may look into the sources; None under other policies.
     """
 
     name: str
     findings: Callable[[Sources], list[Finding]]
     reply: Callable[[Evidence], dict[str, Any]]
+    ask: Callable[[Evidence, Sources], dict[str, Any]] | None = None
 
     def collect(self, sources: Sources, attempt: int) -> Evidence:
         """Measure this analyst's part of the sources."""
@@ -49,21 +54,33 @@ class Analyst:
         """Read stored evidence back."""
         return Evidence.from_json(data)
 
-    def propose(self, evidence: Evidence) -> dict[str, Any]:
-        """Return the reply as plain data; the caller checks it like any other policy's reply."""
+    def propose(self, evidence: Evidence, sources: Callable[[], Sources] | None = None) -> dict[str, Any]:
+        """Return the reply as plain data; the caller checks it like any other policy's reply.
+
+        Args:
+            evidence: What `collect` measured.
+            sources: Gathers what it was measured on, for an analyst that asks a language model.
+        """
+        if self.ask is not None and sources is not None:
+            return {"analyst": self.name, **self.ask(evidence, sources())}
         return {"analyst": self.name, **self.reply(evidence)}
 
 
-def analysts_for(config: Config) -> tuple[Analyst, ...]:
+def analysts_for(config: Config, office: Office | None = None) -> tuple[Analyst, ...]:
     """Return the analysts of a campaign's policy.
 
+    Args:
+        config: Names the policy and the components.
+        office: Asks language models, for the policy `llm`.
+
     Raises:
-        ConfigError: The policy is not known.
+        ConfigError: The policy is not known, or it is `llm` and there is no office.
     """
     name = config.policy.name
+    if name == "seed-only":
+        return ()
     if name == "rules":
-        modules = {name: importlib.import_module(path) for name, path in ANALYSTS.items()}
-        return tuple(Analyst(name, module.collect, module.propose) for name, module in modules.items())
+        return _rules_analysts(config)
     if name == "random":
         from autosft.subagents import sampled
 
@@ -73,7 +90,20 @@ def analysts_for(config: Config) -> tuple[Analyst, ...]:
         from autosft.subagents import mixture
 
         return (Analyst("mixture", mixture.collect, mixture.propose),)
+    if name == "llm" and office is not None:
+        from autosft.subagents.model_analysts import model_analysts
+
+        return model_analysts(config, office)
     raise ConfigError(f"no policy named {name!r}", where="policy.name", hint=f"has: {', '.join(POLICIES)}")
+
+
+def _rules_analysts(config: Config) -> tuple[Analyst, ...]:
+    """Return the deterministic analysts of the campaign's components."""
+    wanted = dict(ANALYSTS) if config.components.analysis else {"base": "autosft.subagents.aggregate"}
+    if config.components.synthesis:
+        wanted["synthesis"] = "autosft.subagents.synthesis"
+    modules = {name: importlib.import_module(path) for name, path in wanted.items()}
+    return tuple(Analyst(name, module.collect, module.propose) for name, module in modules.items())
 
 
 def proposal(
