@@ -3,8 +3,8 @@
     python scripts/aa_campaigns.py --campaigns 40 --out runs/aa
 
 Every campaign is real: the lab's base is trained on the untouched pool, each round under another recipe
-seed, new incumbents are re-measured with fresh seeds, and every granted claim is false. Finished campaigns are
-not repeated.
+seed, new incumbents are re-measured with fresh seeds, and every granted claim is false. Finished campaigns
+are not repeated.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python scripts/compare_policies.py --lab-seeds 21,22,23 --out runs/policies
 
 Each campaign's final incumbent is measured with fresh training seeds that no selection saw. Differences are
-paired by evaluation item inside a lab seed (interval over items and training seeds), and over lab seeds by a
+paired by item inside a lab seed (interval over items and training seeds), and over lab seeds by a
 t interval. Finished campaigns are not repeated.
 """
 
