@@ -16,10 +16,11 @@ import orjson
 
 from autosft.artifacts import sync_folder, write_atomic
 from autosft.errors import HoldoutError
+from autosft.evals.suites.sealed import ITEMS, SEAL
 from autosft.evals.suites.suite import Suite, read_items, write_items
 from autosft.identity import hash_file
 
-ITEMS, SEAL, OPENED, SCORED = "items.jsonl", "seal.json", "opened.json", "scored.json"
+OPENED, SCORED = "opened.json", "scored.json"
 Digest = Callable[[tuple[str, ...]], Mapping[str, Any]]
 
 

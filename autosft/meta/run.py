@@ -14,6 +14,7 @@ from autosft.errors import CampaignError, ConfigError, SpendCapError
 from autosft.memory import CampaignLock
 from autosft.meta.campaign import CAMPAIGN, CONFIG, Campaign, open_campaign
 from autosft.meta.graph import run_graph
+from autosft.meta.holdout import refuse_if_scored
 from autosft.meta.nodes import Nodes
 from autosft.types import Event
 
@@ -48,6 +49,7 @@ def run_campaign(
     with CampaignLock(folder):
         campaign = open_campaign(config, folder)
         nodes = Nodes(campaign, emit)
+        refuse_if_scored(campaign.journal, str(nodes.stop_reason(nodes.next_round() - 1) or ""))
         facts = campaign.facts
         emit(
             Event(

@@ -18,7 +18,8 @@ from autosft.artifacts import write_atomic
 from autosft.config import Config
 from autosft.errors import HoldoutError, SuiteError
 from autosft.evals import Suite, load_suite
-from autosft.evals.holdout import OPENED, SEAL, Seal, read_seal, seal
+from autosft.evals.holdout import OPENED, Seal, read_seal, seal
+from autosft.evals.suites.sealed import SEAL
 
 HOLDOUT = "holdout.json"
 

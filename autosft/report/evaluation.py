@@ -75,8 +75,9 @@ def show_holdout(console: Console, summary: Mapping[str, Any]) -> None:
     """Print the one scoring of a sealed suite."""
     for title, key in (("round 0", "reference"), (f"round {summary['claimed_best']}, claimed best", "score")):
         value = summary[key]
+        interval = f"[{score(value['ci_low'])}, {score(value['ci_high'])}]"
         console.print(
-            f"Held-out, {title}: {score(value['mean'])} [{score(value['ci_low'])}, {score(value['ci_high'])}], "
+            f"Held-out, {title}: {score(value['mean'])} {interval}, "
             f"{count(value['seeds'])} seeds, {count(summary['n_items'])} items"
         )
     console.print(f"Against round 0: {clean(summary['difference'])}")

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from autosft.errors import AutosftError, SuiteError
+from autosft.evals.suites.sealed import refuse_sealed
 from autosft.evals.suites.suite import Suite
 from autosft.taxonomy import Taxonomy
 from autosft.taxonomy.verifiers.verdict import predicate
@@ -35,6 +36,7 @@ def load(path: str | Path, name: str = "", taxonomy: str | Path | None = None) -
         TaxonomyError: The tree cannot be loaded.
     """
     path = Path(path)
+    refuse_sealed(path)
     name = name or path.name.split(".")[0]
     tree = Taxonomy.load(taxonomy) if taxonomy is not None else None
     try:

@@ -93,6 +93,7 @@ def _item(row: dict[str, Any], where: str) -> EvalItem:
     base = [with_tuples(number, call) for call in field(row, ("base_input",), where)]
     plus = [with_tuples(number, call) for call in field(row, ("plus_input",), where)]
     kwargs = {"references": references, "entry_point": entry, "atol": float(row.get("atol") or 0.0)}
+    topic = argument_kind(base)
     return EvalItem(
         id=task,
         suite="mbpp_plus",
@@ -100,10 +101,12 @@ def _item(row: dict[str, Any], where: str) -> EvalItem:
             Message("user", ASK.format(str(field(row, ("prompt",), where)).strip().strip('"').strip())),
         ),
         requirements=tuple(
-            Requirement("code:reference", {**kwargs, "compare": compare, "calls": _calls(calls)})
+            Requirement(
+                "code:reference", {**kwargs, "compare": compare, "topic": topic, "calls": _calls(calls)}
+            )
             for calls in (base, plus)
         ),
-        leaf=argument_kind(base),
+        leaf=topic,
         reference=solution,
     )
 

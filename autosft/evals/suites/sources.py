@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autosft.errors import SuiteError
+from autosft.evals.suites.sealed import refuse_sealed
 
 DATA = "AUTOSFT_DATA"
 
@@ -71,6 +72,7 @@ def read_source(source: Source, path: str | Path | None) -> tuple[list[dict[str,
 def _locate(source: Source, path: str | Path | None) -> Path | None:
     if path is not None:
         given = Path(path)
+        refuse_sealed(given)
         if given.is_file():
             return given
         for folder in (given, *(given / name for name in source.folders)):

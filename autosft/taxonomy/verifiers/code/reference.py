@@ -36,7 +36,8 @@ def check(
     atol: float = 0.0,
     compare: Comparison = "equal",
     head: str = "",
-    cpu_s: int = 20,
+    cpu_s: int = 60,
+    topic: str = "",
 ) -> bool:
     """Return whether every call agrees with one of the references.
 
@@ -51,6 +52,7 @@ def check(
         compare: `equal`; `set`: as sets; `not_none`: truth, or whether anything was returned.
         head: Source that the code may leave out.
         cpu_s: Processor time of the response's code.
+        topic: What the function works on; taxonomies tell leaves apart by it, the verdict does not.
 
     Raises:
         VerifierError: `calls` is no such list.
