@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autosft.actions.decontaminate import BenchmarkIndex
 from autosft.actions.programs import Program, load_program
 from autosft.artifacts import ArtifactStore
 from autosft.errors import ActionError, ArtifactError
@@ -30,7 +31,9 @@ class ActionContext:
         encoder: Counts tokens.
         taxonomy: Tree of leaves, for leaf names.
         programs: Programs that actions may name: known names, or objects with the `Program` protocol.
-        artifacts: Store that training artifacts are read from.
+        artifacts: Store that training artifacts and samples are read from.
+        benchmarks: Digests of the dev suites. Never held-out ones: agents read which rows a
+        diff names (I6).
         reasons: Row id -> why the action at work touched it; for people, never for decisions.
         tally: What the action at work counted besides, such as the yield of a gate.
     """
@@ -40,6 +43,7 @@ class ActionContext:
     taxonomy: Taxonomy | None = None
     programs: Sequence[str | Program] = ()
     artifacts: ArtifactStore | None = None
+    benchmarks: Sequence[BenchmarkIndex] = ()
     reasons: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     tally: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
     _verdicts: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict, repr=False, compare=False)
@@ -117,6 +121,34 @@ class ActionContext:
         table = pq.read_table(path, columns=["id", "last_loss"])
         pairs = zip(table.column("id").to_pylist(), table.column("last_loss").to_pylist(), strict=True)
         return {row_id: float(loss) for row_id, loss in pairs if loss is not None and np.isfinite(loss)}
+
+    def samples(self, artifact_fp: str) -> dict[str, list[str]]:
+        """Return content id -> complete answers of a checkpoint, by sample number, from a `samples` artifact.
+
+        Answers that did not end by themselves are left out.
+
+        Raises:
+            ActionError: There is no such artifact, it is damaged, or there is no store to read it from.
+        """
+        import pyarrow.parquet as pq
+
+        if self.artifacts is None:
+            raise ActionError("a checkpoint's answers need an artifact store", where="params.artifact")
+        try:
+            # The answers become training data, so they are hashed again before they do.
+            path = self.artifacts.load("samples", artifact_fp, check_files=True).file("samples.parquet")
+        except ArtifactError as error:
+            raise ActionError(
+                f"no answers of a checkpoint: {error.what}",
+                where=f"params.artifact {artifact_fp!r}",
+                hint="make them with `executor.sample.sample_rows`",
+            ) from None
+        found: dict[str, list[str]] = {}
+        for answer in pq.read_table(path, columns=["row", "text", "truncated"]).to_pylist():
+            texts = found.setdefault(answer["row"], [])
+            if not answer["truncated"]:
+                texts.append(answer["text"])
+        return found
 
 
 def failing(verdicts: Mapping[str, bool], checks: str = "all") -> list[str]:

@@ -72,6 +72,12 @@ class BenchmarkIndex:
         """Whether hits are reported as one total only."""
         return self.name == HELD_OUT
 
+    def stricter(self, share: float) -> BenchmarkIndex:
+        """Return the index with another share of a long text's n-grams making a row contaminated."""
+        distinct = np.bincount(self.items, minlength=len(self.needed))
+        needed = np.maximum(1, np.ceil(distinct * share)).astype(np.int64)
+        return BenchmarkIndex(self.name, self.n, self.grams, self.items, needed, self.short)
+
     def hashed(self) -> BenchmarkIndex:
         """Return the index as a build may see a held-out suite: digests without the suite's name."""
         return BenchmarkIndex(HELD_OUT, self.n, self.grams, self.items, self.needed, self.short)

@@ -156,7 +156,8 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     facts = opened or _freeze(
         config, folder, store, pool, base, found, encoder, items_path, items, benchmarks, taxonomy
     )
-    ctx = ActionContext(seed=0, encoder=encoder, taxonomy=taxonomy, programs=config.programs, artifacts=store)
+    dev = tuple(index for index in benchmarks if not index.held_out)
+    ctx = ActionContext(0, encoder, taxonomy, config.programs, artifacts=store, benchmarks=dev)
     write_atomic(folder / CONFIG, orjson.dumps(config.to_json(), option=orjson.OPT_INDENT_2))
     journal.append("campaign.opened", facts.name, {"facts": fingerprint(asdict(facts)), **_headline(facts)})
     spend = Spend(folder, _caps(config), config.spend.wall_s)

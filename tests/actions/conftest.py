@@ -8,15 +8,37 @@ from typing import Any
 
 import pytest
 
-from autosft.actions import ActionContext, apply_recipe
+from autosft.actions import ActionContext, BenchmarkIndex, apply_recipe
 from autosft.artifacts import ArtifactStore
 from autosft.lab.pool import make_pool
-from autosft.pool import Pool, RowEncoder
+from autosft.pool import Pool, RowEncoder, base_id, new_row
 from autosft.taxonomy import Taxonomy, assign
-from autosft.types import ActionCall, ActionDiff, Recipe
+from autosft.types import ActionCall, ActionDiff, Message, Recipe
 from tests.pool.tokenizers_for_tests import CHATML, write_tokenizer
 
 Act = Callable[..., tuple[Pool, ActionDiff]]
+SAMPLES = "5" * 24
+LEAKED = "Name the river that runs past the old mill and say in one sentence what the millers once did there."
+FRENCH = "Le renard vit dans la grange et il aime creuser des trous dans le jardin pendant la nuit."
+
+
+_COLUMNS = ("row", "sample", "text", "truncated")
+
+
+def _talk(prompt: str, response: str):
+    return new_row("flawed", [("user", prompt), ("assistant", response)])
+
+
+FLAWED = (
+    _talk("Where is the cafÃ©?", "Itâ€™s near the old bridge."),
+    _talk("Say it with a bell.", "Ding\x07 dong, said the bell."),
+    _talk("Write the code.", "Here it is:\n```python\nprint(1)"),
+    _talk("Tell me of the fox.", "The fox is red. It lives in the barn and it likes"),
+    new_row("flawed", [Message("assistant", "Yes, it is."), Message("user", "Is the fox red?")]),
+    _talk("What are 12 times 3?", "12 * 3 = 35, so the answer is 35."),
+    _talk("Parlez-moi du renard.", FRENCH),
+    _talk(LEAKED, "The river is the Sall, and the millers ground rye there."),
+)
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +56,12 @@ def lab_pool(taxonomy: Taxonomy) -> Pool:
     return assign(make_pool(400, 0)[0], taxonomy)
 
 
+@pytest.fixture(scope="session")
+def flawed_pool(lab_pool: Pool) -> Pool:
+    """Return the lab pool and a few rows with each of the flaws that the lab has not planted."""
+    return lab_pool.append(FLAWED)
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> ArtifactStore:
     return ArtifactStore(tmp_path / "store")
@@ -41,7 +69,13 @@ def store(tmp_path: Path) -> ArtifactStore:
 
 @pytest.fixture
 def ctx(encoder: RowEncoder, taxonomy: Taxonomy, store: ArtifactStore) -> ActionContext:
-    return ActionContext(seed=0, encoder=encoder, taxonomy=taxonomy, programs=("lab",), artifacts=store)
+    return context(encoder, taxonomy, store)
+
+
+@pytest.fixture
+def samples(store: ArtifactStore, lab_pool: Pool) -> str:
+    """Write answers to some rows: right, right but longer, broken off, and wrong ones."""
+    return write_samples(store, lab_pool)
 
 
 @pytest.fixture
@@ -53,6 +87,30 @@ def act(ctx: ActionContext) -> Act:
         return after, diffs[0]
 
     return apply
+
+
+def context(encoder: RowEncoder, taxonomy: Taxonomy, store: ArtifactStore) -> ActionContext:
+    """Return a context with everything an action may ask for."""
+    dev = BenchmarkIndex.from_items("dev", [LEAKED])
+    return ActionContext(0, encoder, taxonomy, ("lab",), store, benchmarks=(dev,))
+
+
+def write_samples(store: ArtifactStore, pool: Pool, key: str = SAMPLES) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from autosft.lab.program import LabProgram
+
+    lab, answers = LabProgram(), []
+    for row in pool.rows()[::3]:
+        right = lab.correct(row)
+        if right is not None:
+            texts = [f"{right} And some more besides.", right, "I do not know.", right[: len(right) // 2]]
+            answers += [(base_id(row.id), k, text, k == 3) for k, text in enumerate(texts)]
+    with store.create("samples", key) as step:
+        columns = {name: [answer[k] for answer in answers] for k, name in enumerate(_COLUMNS)}
+        pq.write_table(pa.table(columns), step.path / "samples.parquet")
+    return key
 
 
 @pytest.fixture

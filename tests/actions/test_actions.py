@@ -326,7 +326,7 @@ def test_new_rows_pass_every_gate_and_the_yield_is_counted(small, ctx, encoder):
     after, [diff] = apply_recipe(Recipe(small.fingerprint, (call,), 1), small, mine)
     assert diff.family == "synthesize" and diff.rows_added == 8
     assert diff.reasons == {
-        "new row for lowercase": 8, "written": 11, "failed its checks": 1, "near-duplicate": 2,
+        "new row for lowercase": 8, "written": 11, "failed its checks": 1, "near-duplicate": 2, "admitted": 8,
     }  # fmt: skip
     new = after.rows()[len(small) :]
     assert all(r.method == "new" and r.parent is None and r.verdicts == {"lab:lowercase": True} for r in new)

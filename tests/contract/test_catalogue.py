@@ -20,15 +20,31 @@ from autosft.artifacts import ArtifactStore
 from autosft.errors import ActionError
 from autosft.pool import Pool
 from autosft.types import FAMILIES, ActionCall, Recipe
-from tests.actions.conftest import ctx, encoder, lab_pool, loss_artifact, store, taxonomy  # noqa: F401
+from tests.actions.conftest import (  # noqa: F401
+    SAMPLES,
+    context,
+    ctx,
+    encoder,
+    flawed_pool,
+    lab_pool,
+    loss_artifact,
+    samples,
+    store,
+    taxonomy,
+    write_samples,
+)
 
 LOSSES = "f" * 24
-# Parameters with which the action changes something in the lab pool; a dict, or a function of the pool.
+# Parameters with which the action changes something in the flawed pool; a dict, or a function of the pool.
 FIRES: dict[str, Any] = {
+    "mix/cap_repeats": {"of": "response", "most": 2.0},
     "mix/leaf_weights": lambda pool: {"factors": {next(leaf for leaf in pool.leaves if leaf): 2.0}},
     "mix/source_shares": lambda pool: {"shares": {pool.sources[0]: 0.5}},
     "mix/temperature": {"temperature": 3.0},
+    "prune/contamination": {},
+    "prune/correctness": {"answers": False},
     "prune/exact_duplicates": {},
+    "prune/language": {"keep": ["en"], "min_letters": 60},
     "prune/length": {"of": "response", "min_tokens": 9},
     "prune/loss_quantile": {"artifact": LOSSES, "highest_frac": 0.2},
     "prune/near_duplicates": {"threshold": 0.7},
@@ -36,10 +52,15 @@ FIRES: dict[str, Any] = {
     "prune/source": lambda pool: {"sources": [pool.sources[0]]},
     "prune/verifier": {},
     "repair/prompt_reword": {},
+    "repair/text_defects": {},
     "repair/verifier_edit": {},
+    "resupervise/checkpoint": {"artifact": SAMPLES},
     "resupervise/program": {"program": "lab"},
     "synthesize/template": {"program": "lab", "leaf": "postscript", "rows": 9, "seed": 5},
+    "order/blocks": {},
     "order/curriculum": {},
+    "order/fixed": {"reverse": True},
+    "order/interleave": {"by": "source"},
     "order/phases": {"phases": [{"names": ["(none)"], "start": 0.0, "end": 0.5}]},
     "order/shuffle": {},
     "order/verified_last": {},
@@ -74,10 +95,10 @@ def test_an_entry_is_complete(kind):
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_it_fires_in_its_own_family(kind, lab_pool, ctx, loss_artifact):  # noqa: F811
-    after, diff = run(kind, firing(kind, lab_pool), lab_pool, ctx)
+def test_it_fires_in_its_own_family(kind, flawed_pool, ctx, loss_artifact, samples):  # noqa: F811
+    after, diff = run(kind, firing(kind, flawed_pool), flawed_pool, ctx)
     assert diff.family == kind.split("/")[0]
-    assert after.fingerprint != lab_pool.fingerprint
+    assert after.fingerprint != flawed_pool.fingerprint
     touched = diff.rows_added + diff.rows_removed + diff.rows_changed + diff.rows_reweighted + diff.rows_moved
     assert touched > 0
     if diff.rows_removed or diff.rows_changed or diff.rows_added:
@@ -94,8 +115,10 @@ def bounded(schema: dict[str, Any], root: dict[str, Any], pool: Pool) -> st.Sear
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema.get("type")
+    if "pattern" in schema:
+        return st.from_regex(schema["pattern"], fullmatch=True)
     names = st.sampled_from(
-        [*{leaf for leaf in pool.leaves if leaf}, *set(pool.sources), *pool.ids[:3], LOSSES, "lab"]
+        [*{leaf for leaf in pool.leaves if leaf}, *set(pool.sources), *pool.ids[:3], LOSSES, SAMPLES, "lab"]
     )
     if kind == "object" and "properties" in schema:
         required = {
@@ -123,25 +146,28 @@ def bounded(schema: dict[str, Any], root: dict[str, Any], pool: Pool) -> st.Sear
     return {"null": st.none(), "boolean": st.booleans(), "string": names}[kind]
 
 
+@pytest.fixture(scope="module")
+def shared_store(tmp_path_factory, lab_pool):  # noqa: F811
+    store = ArtifactStore(tmp_path_factory.mktemp("shared"))  # noqa: F811
+    write_samples(store, lab_pool)
+    return store
+
+
 @pytest.mark.parametrize("kind", kinds())
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_any_allowed_parameters_keep_the_contract(kind, data, lab_pool, encoder, taxonomy, tmp_path_factory):  # noqa: F811
+def test_any_allowed_parameters_keep_the_contract(kind, data, flawed_pool, shared_store, encoder, taxonomy):  # noqa: F811
     schema = load(kind).params.model_json_schema()
-    params = data.draw(bounded(schema, schema, lab_pool), label="params")
+    params = data.draw(bounded(schema, schema, flawed_pool), label="params")
     some = data.draw(st.integers(5, 80), label="rows")
-    start = lab_pool.keep(np.arange(len(lab_pool)) % max(1, len(lab_pool) // some) == 0)
+    flawed = np.array([source == "flawed" for source in flawed_pool.sources])
+    start = flawed_pool.keep(flawed | (np.arange(len(flawed_pool)) % max(1, len(flawed_pool) // some) == 0))
     before = start.fingerprint, start.rows(), start.weights.copy()
-    contexts = [
-        ActionContext(
-            0, encoder, taxonomy, ("lab",), ArtifactStore(tmp_path_factory.getbasetemp() / "losses")
-        )
-        for _ in range(2)
-    ]
+    contexts = [context(encoder, taxonomy, shared_store) for _ in range(2)]
     results: list[Any] = []
-    for context in contexts:
+    for used in contexts:
         try:
-            results.append(run(kind, params, start, context, seed=3))
+            results.append(run(kind, params, start, used, seed=3))
         except ActionError as error:
             assert kind in str(error), "the message says which action"
             results.append(str(error))
@@ -159,27 +185,31 @@ def test_any_allowed_parameters_keep_the_contract(kind, data, lab_pool, encoder,
     for row in after.rows():
         if row.id not in old and row.made_by:
             assert row.made_by == kind and (row.parent in old or row.method == "new")
-            assert row.verdicts == contexts[0].passes(row) and all(row.verdicts.values())
+            own = {name for name in row.verdicts if name.startswith("check:")}
+            decided = {name: passed for name, passed in row.verdicts.items() if name not in own}
+            assert decided == contexts[0].passes(row) and all(row.verdicts.values())
     assert len(after) == len(start) + diff.rows_added - diff.rows_removed
     assert (diff.family is None) == (after.fingerprint == start.fingerprint)
 
 
-@pytest.mark.parametrize("kind", [k for k in kinds() if k in ("repair/prompt_reword", "order/verified_last")])
+@pytest.mark.parametrize(
+    "kind", [k for k in kinds() if k in ("repair/prompt_reword", "order/verified_last", "order/interleave")]
+)
 def test_the_seed_is_used_where_chance_is(kind, lab_pool, ctx):  # noqa: F811
-    params = {"repair/prompt_reword": {"frac": 0.5}, "order/verified_last": {"clean_frac": 0.2}}[kind]
+    params = {"repair/prompt_reword": {"frac": 0.5}, "order/verified_last": {"clean_frac": 0.2}}.get(kind, {})
     prints = {run(kind, params, lab_pool, ctx, seed)[0].fingerprint for seed in (0, 0, 1)}
     assert len(prints) == 2
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_what_ran_before_does_not_change_an_action(kind, lab_pool, ctx, loss_artifact):  # noqa: F811
+def test_what_ran_before_does_not_change_an_action(kind, flawed_pool, ctx, loss_artifact, samples):  # noqa: F811
     """Trying an action on the parent's pool and replaying the whole recipe must give the same rows."""
     first = ActionCall("mix/temperature", {"temperature": 2.0, "by": "leaf"})
-    call = ActionCall(kind, firing(kind, lab_pool))
-    parent, _ = apply_recipe(Recipe(lab_pool.fingerprint, (first,), 1), lab_pool, ctx)
+    call = ActionCall(kind, firing(kind, flawed_pool))
+    parent, _ = apply_recipe(Recipe(flawed_pool.fingerprint, (first,), 1), flawed_pool, ctx)
     tried, _ = apply_recipe(Recipe(parent.fingerprint, (call,), 1), parent, ctx)
     fresh = replace(ctx, _verdicts={})
-    whole, _ = apply_recipe(Recipe(lab_pool.fingerprint, (first, call), 1), lab_pool, fresh)
+    whole, _ = apply_recipe(Recipe(flawed_pool.fingerprint, (first, call), 1), flawed_pool, fresh)
     assert whole.fingerprint == tried.fingerprint
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from autosft.actions.context import ActionContext
+from autosft.actions.decontaminate import scan
 from autosft.actions.near import near_duplicates
 from autosft.actions.params import ActionParams, Name
 from autosft.errors import ActionError
@@ -52,15 +54,31 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
             passing.append(
                 replace(row, source=params.source, parent=None, made_by=KIND, method="new", verdicts=verdicts)
             )
-    texts = [_text(row) for row in (*pool.rows(), *passing)]
+    clean = _without_evaluation_text(passing, ctx)
+    texts = [_text(row) for row in (*pool.rows(), *clean)]
     found = near_duplicates(texts, params.threshold)[len(pool) :]
-    admitted = [row for row, earlier in zip(passing, found.tolist(), strict=True) if earlier < 0]
+    admitted = [row for row, earlier in zip(clean, found.tolist(), strict=True) if earlier < 0]
+    # The yield of each gate, in the order in which rows meet them.
     ctx.tally["written"] = len(written)
     ctx.tally["failed its checks"] = len(written) - len(passing)
-    ctx.tally["near-duplicate"] = len(passing) - len(admitted)
+    ctx.tally["evaluation text"] = len(passing) - len(clean)
+    ctx.tally["near-duplicate"] = len(clean) - len(admitted)
+    ctx.tally["admitted"] = len(admitted)
     for row in admitted:
         ctx.because(row, f"new row for {params.leaf}")
     return _spread(pool.append(admitted), len(pool), params.place)
+
+
+def _without_evaluation_text(rows: list[Row], ctx: ActionContext) -> list[Row]:
+    """Return the rows that hold no text of a dev suite; held-out suites are left to the build (I6)."""
+    indexes = [index for index in ctx.benchmarks if not index.held_out]
+    if not rows or not indexes:
+        return rows
+    # Numbered ids of the pool do not matter to the scan, which reads texts only.
+    hit = np.zeros(len(rows), dtype=bool)
+    for found in scan(Pool.from_rows(rows), indexes).values():
+        hit |= found
+    return [row for row, drop in zip(rows, hit.tolist(), strict=True) if not drop]
 
 
 def _spread(pool: Pool, first_new: int, place: str) -> Pool:

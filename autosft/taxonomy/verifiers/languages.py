@@ -29,6 +29,21 @@ def is_language(text: str, code: str) -> bool:
         return True
 
 
+def language_odds(text: str) -> dict[str, float]:
+    """Return language code -> probability, the same in every process; empty where a text has no features.
+
+    Raises:
+        VerifierError: The package langdetect is not installed.
+    """
+    factory, undetectable = _detector()
+    detector = factory.create()
+    detector.append(text.encode("utf-8", "replace").decode("utf-8"))
+    try:
+        return {found.lang: float(found.prob) for found in detector.get_probabilities()}
+    except undetectable:
+        return {}
+
+
 @functools.cache
 def _detector() -> tuple[Any, type[Exception]]:
     try:
