@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 NARROW, WIDE = 340, 720
 CHAR = 6.6  # pixels of a letter at the charts' 12 px type
 TICKS = 5
+DOT = 4.5
 LEFT, RIGHT, TOP, BOTTOM = 40, 10, 12, 34
 
 
@@ -91,7 +92,8 @@ class _Frame:
     def x_axis(self, positions: Sequence[int], name: str) -> None:
         """Number the positions, as many as fit, and name the axis."""
         room = (self.width - LEFT - RIGHT) / max(1, len(positions))
-        every = max(1, math.ceil((len(str(positions[-1])) * CHAR + 8) / room))
+        least = max(1, math.ceil((len(str(positions[-1])) * CHAR + 8) / room))
+        every = next((n for n in (1, 2, 5, 10, 20, 25, 50, 100) if n >= least), least)
         for position in positions[::every]:
             self.add(
                 '<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>',
@@ -166,7 +168,8 @@ def score_curve(
         path = f"M{frame.x(best[0][0]):.1f} {frame.y(best[0][1]):.1f}"
         path += "".join(f"H{frame.x(x):.1f}V{frame.y(y):.1f}" for x, y in best[1:])
         frame.add('<path class="best" d="{}"/>', path)
-    beside = min(7.0, (width - LEFT - RIGHT) / max(1, len(xs)) / 4)
+    room = (width - LEFT - RIGHT) / max(1, len(xs))
+    beside, size = min(7.0, room / 4), min(DOT, max(1.8, room * 0.45))
     for point in points:
         x = frame.x(point.x) + (beside if point.style == "fresh" else 0.0)
         if point.low is not None and point.high is not None:
@@ -182,7 +185,7 @@ def score_curve(
             '<g class="dot {}"><title>{}</title>{}</g>',
             point.style,
             point.label,
-            _shape(point.style, x, frame.y(point.y)),
+            _shape(point.style, x, frame.y(point.y), size),
         )
     for x in lost:
         frame.add(
@@ -194,10 +197,12 @@ def score_curve(
     return frame.svg(css)
 
 
-def _shape(style: str, x: float, y: float) -> Markup:
+def _shape(style: str, x: float, y: float, size: float = DOT) -> Markup:
     if style == "fresh":
-        return Markup('<path d="M{} {}l5 5l-5 5l-5 -5z"/>').format(f"{x:.1f}", f"{y - 5:.1f}")
-    return Markup('<circle cx="{}" cy="{}" r="4.5"/>').format(f"{x:.1f}", f"{y:.1f}")
+        wide = f"{size + 0.5:.1f}"
+        path = '<path d="M{0} {1}l{2} {2}l-{2} {2}l-{2} -{2}z"/>'
+        return Markup(path).format(f"{x:.1f}", f"{y - size - 0.5:.1f}", wide)
+    return Markup('<circle cx="{}" cy="{}" r="{}"/>').format(f"{x:.1f}", f"{y:.1f}", f"{size:.1f}")
 
 
 def dumbbells(rows: Sequence[tuple[str, float, float]], *, width: int, css: str, title: str) -> Markup:

@@ -16,6 +16,8 @@ from autosft.report.text import clean, count, duration, score
 View = Mapping[str, Any]
 # More rounds than this are too many columns for a table: the ones that set a new best and the last are kept.
 MAX_COLUMNS = 24
+# Longer lists are folded, so that the page can be scrolled through.
+MAX_OPEN = 40
 
 
 def write_page(view: View, path: Path) -> Path:
@@ -78,6 +80,7 @@ def render_page(view: View) -> str:
         figures=figures.draw(view),
         void={r["round"] for r in view["lineage"] if r["invalidated"]},
         columns=columns,
+        long=len(view["rounds"]) > MAX_OPEN,
         heat=_heat(view["leaves"], columns, view["status"]["incumbent"]),
     )
     return page

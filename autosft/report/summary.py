@@ -11,6 +11,7 @@ from typing import Any
 from autosft.report.text import count, duration, score
 
 View = Mapping[str, Any]
+BESTS_NAMED = 4
 
 
 def headline(view: View) -> str:
@@ -98,9 +99,10 @@ def _worked(view: View) -> list[str]:
     void = {r["round"] for r in view["lineage"] if r["invalidated"]}
     bests = [r for r in view["rounds"] if r["set_new_best"] and r["round"] > 0 and r["round"] not in void]
     if bests:
-        parts = [f"round {r['round']} ({_families(r['families'])})" for r in bests]
+        parts = [f"round {r['round']} ({_families(r['families'])})" for r in bests[-BESTS_NAMED:]]
+        last = f", the last of {len(bests)}" if len(bests) > BESTS_NAMED else ""
         lines.append(
-            f"New highest scores came from {_listed(parts)}."
+            f"New highest scores came from {_listed(parts)}{last}."
             + (
                 " Where a round holds several actions its effect belongs to all of them together."
                 if any(sum(r["families"].values()) > 1 for r in bests)

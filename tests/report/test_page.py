@@ -132,6 +132,7 @@ def test_two_hundred_rounds_stay_readable(tmp_path: Path) -> None:
     assert page.count('scope="col">') < 200
     ticks_shown = re.findall(r'text-anchor="middle">(\d+)</text>', page)
     assert 5 < len(ticks_shown) < 60
+    assert "<details open>" not in page, "long lists are folded"
 
 
 def test_writing_refuses_a_place_that_cannot_be_written(everything: Path, tmp_path: Path) -> None:
