@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autosft.taxonomy.compose import compose
+from autosft.taxonomy.infer import annotate, infer_requirements
 from autosft.taxonomy.supply import Supply, assign, leaves_of_rows, row_verdicts, supply
 from autosft.taxonomy.tree import Leaf, Taxonomy
 from autosft.taxonomy.verifiers import VERIFIERS, Verifier, check_requirement, verify
@@ -13,9 +14,11 @@ __all__ = [
     "Supply",
     "Taxonomy",
     "Verifier",
+    "annotate",
     "assign",
     "check_requirement",
     "compose",
+    "infer_requirements",
     "leaves_of_rows",
     "row_verdicts",
     "supply",

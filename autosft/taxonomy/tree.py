@@ -126,7 +126,7 @@ class Taxonomy:
 
     @classmethod
     def load(cls, source: str | Path) -> Taxonomy:
-        """Load a shipped tree (`default`, `lab`, `ifeval`, `ifbench`, `mbpp_plus`) or a tree from a YAML file.
+        """Load a shipped tree (`default`, `lab`, `ifeval`, `ifbench`, `mbpp_plus`) or one from a YAML file.
 
         A file holds `name`, `version` and `leaves`, a mapping from path to `verifier`, `description`,
         `passes`, `fails` and, where wanted, `params`, `prompt`, `pinned`.
