@@ -23,6 +23,8 @@ def headline(view: View) -> str:
         return "The untouched pool has no score yet, so nothing can be compared with it."
     if len(view["rounds"]) == 1:
         return f"Only the untouched pool has been measured: it scores {score(status['round0_score'])}."
+    if all(r["score"] is None for r in view["rounds"] if r["round"] > 0):
+        return "No changed recipe has been measured: every one was abandoned."
     if gain is None:
         return f"No recipe scored higher than the untouched pool ({score(status['round0_score'])})."
     change = score(gain["diff"], signed=True)
@@ -168,10 +170,9 @@ def _revisions(view: View) -> list[str]:
     metrics = view["strategy"]
     if not metrics["forks"]:
         return []
-    return [
-        f"The campaign ran a rival plan beside its own {_times(metrics['forks'])}; the rival was kept "
-        f"{_times(metrics['adopted'])}."
-    ]
+    decided = sum(r["arm"] == "rival" and r["kept"] is not None for r in view["lineage"])
+    kept = f"the rival was kept {_times(metrics['adopted'])}" if decided else "which is better is not decided"
+    return [f"The campaign ran a rival plan beside its own {_times(metrics['forks'])}; {kept}."]
 
 
 def _cost(view: View) -> list[str]:

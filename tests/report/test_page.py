@@ -99,6 +99,18 @@ def test_no_gain_is_called_none(flat: Path) -> None:
     assert view["status"]["state"] == "interrupted" and "was interrupted" in page
 
 
+def test_rounds_that_were_all_abandoned_are_no_comparison(tmp_path: Path) -> None:
+    made = Writer(tmp_path / "made")
+    made.add(Made(0.3, parent=None))
+    made.add(Made(None, 0))
+    fork = {"trigger": "plateau", "text": "stuck", "parent": 0, "continuation": 2, "rival": 3}
+    made.journal.append("revision.opened", "2", fork)
+    view = campaign_report(made.stop())
+    assert summary.headline(view) == "No changed recipe has been measured: every one was abandoned."
+    words = " ".join(summary.sentences(view))
+    assert "which is better is not decided" in words and "Round 1 was abandoned" in words
+
+
 def test_an_unconfirmed_gain_is_not_called_confirmed(everything: Path) -> None:
     view = copy.deepcopy(campaign_report(everything))
     assert "confirmed with fresh training seeds" in summary.headline(view)
