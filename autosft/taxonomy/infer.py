@@ -143,7 +143,8 @@ def _keywords(prompt: str) -> Iterator[Found]:
     """'include the keywords a, b and c'; of forbidden ones, 'do not use the words a, b'."""
     pattern = re.compile(
         r"(?P<head>[^.!?\n]{0,80}?)\b(?P<verb>us(?:e|ing)|say(?:ing)?|includ(?:e|ing)|contain(?:s|ing)?|"
-        r"mention(?:ing)?|have|with|word|words|keywords?)\b (?:any of |all of )?(?:the |these |following |specific )*"
+        r"mention(?:ing)?|have|with|word|words|keywords?)\b (?:any of |all of )?"
+        r"(?:the |these |following |specific )*"
         r"(?:key ?words?|words?)(?: of)?:? (?P<list>[^\n]+)",
         _I,
     )

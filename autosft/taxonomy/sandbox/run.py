@@ -184,11 +184,7 @@ def _process(
     links: tuple[int, int] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a confined process in a group of its own; its whole group is killed in the end."""
-    command = [sys.executable, "-I", "-X", "utf8", "-B", str(HERE / script)]
-    if links is not None:
-        # The tester finds its links at fixed numbers whatever they are here.
-        redirect = f'exec "$@" 3>&{links[0]} 4<&{links[1]}'
-        command = ["/bin/sh", "-c", redirect, "sh", *command]
+    command = [sys.executable, "-I", "-X", "utf8", "-B", str(HERE / script), *map(str, links or ())]
     process = subprocess.Popen(
         command,
         stdin=stdin,

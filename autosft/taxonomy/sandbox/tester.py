@@ -1,7 +1,8 @@
 """The confined side that runs tests: `python -I tester.py`, never imported.
 
 The answer lives in another process; here, the names it defines stand for calls to it. Descriptors: standard
-input carries the job, standard output one verdict line; 3 and 4 lead to and from the answerer.
+input carries the job, standard output one verdict line; the two arguments are the numbers of descriptors that
+lead to and from the answerer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    calls, replies = os.fdopen(3, "wb"), os.fdopen(4, "rb")
+    calls, replies = os.fdopen(int(sys.argv[1]), "wb"), os.fdopen(int(sys.argv[2]), "rb")
     loaded = json.loads(replies.readline() or b'{"error": "it ended"}')
     confine(job["cpu_s"], job["memory_bytes"], job["file_bytes"])
     outcome = loaded.get("error", "")

@@ -26,8 +26,8 @@ def code_of(response: str, entry_point: str = "", head: str = "") -> str | None:
     blocks = [body for language, body in _FENCE.findall(response) if language.lower() in _LANGUAGES]
     candidates = [*reversed(blocks), "\n".join(blocks), response] if blocks else [response]
     for text in candidates:
-        # A definition of its own wins over the continuation of a signature.
-        for code in (f"{head}\n{text}" if head and entry_point in _defined(text) else text, head + text):
+        # A definition of its own, with the imports that the prompt gave, wins over a continuation.
+        for code in (f"{head}\n{text}", text, head + text) if head else (text,):
             if entry_point in (names := _defined(code)) or (not entry_point and names is not _BROKEN):
                 return code
     return None
