@@ -25,8 +25,8 @@ SETTINGS = (
     "campaign.seeds=0,1",
     "campaign.claim_seeds=2",
     "campaign.epochs=1.0",
-    "lab.rows=1000",
-    "lab.prompts_per_leaf=12",
+    "lab.rows=600",
+    "lab.prompts_per_leaf=8",
     "generate.max_new_tokens=32",
 )
 

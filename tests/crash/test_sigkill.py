@@ -1,4 +1,4 @@
-"""SIGKILL of a whole campaign at random moments loses nothing, repeats nothing and changes no record (I10)."""
+"""SIGKILL of a whole campaign at random moments loses, repeats and changes nothing (I10)."""
 
 import os
 import random

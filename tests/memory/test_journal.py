@@ -21,7 +21,7 @@ def test_equal_append_is_idempotent_and_different_is_refused(tmp_path):
     first = journal.append("round.recorded", "1", {"score": 0.5})
     assert journal.append("round.recorded", "1", {"score": 0.5}) == first
     assert len(_lines(tmp_path)) == 1
-    with pytest.raises(CampaignError, match="different round.recorded for '1'"):
+    with pytest.raises(CampaignError, match=r"different round\.recorded for '1'"):
         journal.append("round.recorded", "1", {"score": 0.9})
 
 
@@ -53,7 +53,9 @@ def test_an_edited_line_is_named_and_set_aside(tmp_path, edit):
     journal.append("round.recorded", "1", {"score": 0.5})
     journal.append("round.recorded", "2", {"score": 0.6})
     path = tmp_path / JOURNAL
-    path.write_bytes(path.read_bytes().replace(edit, edit.replace(b"5", b"9").replace(b"round.r", b"r0und.r"), 1))
+    path.write_bytes(
+        path.read_bytes().replace(edit, edit.replace(b"5", b"9").replace(b"round.r", b"r0und.r"), 1)
+    )
     with pytest.raises(CorruptRecordError, match=r"journal\.jsonl:2"):
         read_journal(tmp_path)
     repaired = Journal(tmp_path)
@@ -81,7 +83,10 @@ def test_a_second_process_is_refused_and_a_dead_one_leaves_no_lock(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline().strip() == "held"
-        with pytest.raises(CampaignLockedError, match=f"process {holder.pid} is working"), CampaignLock(tmp_path):
+        with (
+            pytest.raises(CampaignLockedError, match=f"process {holder.pid} is working"),
+            CampaignLock(tmp_path),
+        ):
             pass
     finally:
         holder.kill()
@@ -115,7 +120,9 @@ def test_no_submission_without_a_registered_hypothesis(tmp_path):
     assert registry.submit(1, "r1") == registry.require_submitted(1, "r1")
 
 
-@pytest.mark.parametrize("changes", [{"claim": "Other."}, {"predicted": {"title": 0.9}}, {"abort": {"metric": "x"}}])
+@pytest.mark.parametrize(
+    "changes", [{"claim": "Other."}, {"predicted": {"title": 0.9}}, {"abort": {"metric": "x"}}]
+)
 def test_a_registered_hypothesis_cannot_be_edited(tmp_path, changes):
     registry = Hypotheses(Journal(tmp_path))
     registry.register(_hypothesis())

@@ -58,7 +58,9 @@ def test_refused_and_equal_proposals_never_run():
 
 def test_the_order_of_arrival_never_matters():
     trials = [_trial(name, 0.2, {name}) for name in "abcd"]
-    chosen = {tuple(t.proposal.analyst for t in choose(p, ()).accepted) for p in itertools.permutations(trials)}
+    chosen = {
+        tuple(t.proposal.analyst for t in choose(p, ()).accepted) for p in itertools.permutations(trials)
+    }
     assert chosen == {("a", "b")}
 
 

@@ -125,7 +125,8 @@ def test_i2_a_forged_build_is_caught_by_its_arrays(campaign):
     built = _build(campaign, _recipe(campaign))
     small = BuildGuard(
         budget_tokens=2000, optimizer_steps=4, unique_tokens=campaign.facts.unique_tokens,
-        encoder=campaign.facts.encoder, order=campaign.config.pool.order, benchmarks=campaign.facts.benchmarks,
+        encoder=campaign.facts.encoder, order=campaign.config.pool.order,
+        benchmarks=campaign.facts.benchmarks,
     )  # fmt: skip
     forged = _build(campaign, _recipe(campaign, budget_tokens=2000), guard=small)
     campaign.guard.check(load_build(built))
@@ -135,7 +136,13 @@ def test_i2_a_forged_build_is_caught_by_its_arrays(campaign):
 
 @pytest.mark.parametrize(
     "override",
-    ["trainer.lr=1e-3", "generate.temperature=0.5", "campaign.seeds=0,1,2", "campaign.alpha=0.2", "lab.seed=9"],
+    [
+        "trainer.lr=1e-3",
+        "generate.temperature=0.5",
+        "campaign.seeds=0,1,2",
+        "campaign.alpha=0.2",
+        "lab.seed=9",
+    ],
 )
 def test_i3_settings_are_frozen_and_named(campaign_copy, override):
     key = override.split("=")[0]
@@ -213,7 +220,9 @@ def test_i6_sealed_suites_open_once_and_only_after_the_end(campaign_copy):
 
 
 def test_i7_made_rows_need_parents_and_verdicts(campaign):
-    orphan = Row("x", "s", (Message("user", "a"), Message("assistant", "b")), made_by="repair/x", method="edit")
+    orphan = Row(
+        "x", "s", (Message("user", "a"), Message("assistant", "b")), made_by="repair/x", method="edit"
+    )
     pool = campaign.pool.append([orphan])
     with pytest.raises(LineageError, match="lacks parent"):
         build(
@@ -236,7 +245,10 @@ def test_i9_a_device_cap_stops_the_campaign_before_the_run(tmp_path):
         {"analyst": "a", "claim": "c", "actions": [{"kind": "prune/../../x", "params": {}}], "predicted": {}},
         {"analyst": "a", "claim": "c", "actions": [], "predicted": {}},
         {"analyst": "a", "claim": "c", "actions": [{"kind": "prune/verifier", "code": "x"}], "predicted": {}},
-        {"analyst": "a", "claim": "c", "actions": [{"kind": "prune/verifier", "params": {"checks": "rm"}}], "predicted": {}},
+        {
+            "analyst": "a", "claim": "c", "predicted": {},
+            "actions": [{"kind": "prune/verifier", "params": {"checks": "rm"}}],
+        },
         {"analyst": "a", "claim": "c", "actions": "prune everything", "predicted": {}},
         {"analyst": "a", "claim": "c", "actions": [{"kind": "order/shuffle"}], "predicted": {"title": 7}},
         {"analyst": "a", "claim": "c", "actions": [{"kind": "order/shuffle"}] * 4, "predicted": {}},

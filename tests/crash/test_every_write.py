@@ -1,0 +1,100 @@
+"""SIGKILL before and after writes of records: all with AUTOSFT_CRASH_ALL=1, a few kinds of them without.
+
+One campaign meets its targets one after another; each kill hits the process that writes, a worker or the
+campaign itself, and the same command is run again. At the end it must equal a campaign that was never killed.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns import command, completions, journal
+
+pytestmark = pytest.mark.slow
+
+SAMPLED = 6
+KILLER = Path(__file__).with_name("killer.py")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Run a campaign undisturbed; return its folder and the moments beside its writes, in order."""
+    root = tmp_path_factory.mktemp("whole")
+    result = run(root, [])
+    assert result.returncode == 0, result.stderr
+    return root / "tiny", list(dict.fromkeys((root / "control" / "seen").read_text().splitlines()))
+
+
+def run(root: Path, targets: list[str]) -> subprocess.CompletedProcess:
+    control, path = root / "control", root / "path"
+    control.mkdir(exist_ok=True)
+    path.mkdir(exist_ok=True)
+    shutil.copy(KILLER, path / "sitecustomize.py")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(path), str(Path(__file__).parents[2])]),
+        "CRASH_ROOT": str(root),
+        "CRASH_CONTROL": str(control),
+        "CRASH_TARGETS": "\n".join(targets),
+        "NO_COLOR": "1",
+    }
+    return subprocess.run(
+        command(root / "tiny", "campaign.rounds=1"),
+        env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+
+
+def kind_of(moment: str) -> str:
+    """`before artifact train/abc` -> `artifact train`; keys differ, kinds repeat."""
+    _, what, name = moment.split(" ", 2)
+    return f"{what} {name.rsplit('/', 1)[0]}"
+
+
+def choose(moments: list[str], rng: random.Random) -> list[str]:
+    if os.environ.get("AUTOSFT_CRASH_ALL"):
+        return moments
+    by_kind: dict[str, list[str]] = {}
+    for moment in moments:
+        by_kind.setdefault(kind_of(moment), []).append(moment)
+    return [rng.choice(by_kind[kind]) for kind in rng.sample(sorted(by_kind), min(SAMPLED, len(by_kind)))]
+
+
+def artifacts(folder: Path) -> set[str]:
+    found = (folder / "artifacts").glob("*/*/record.json")
+    return {f"{p.parts[-3]}/{p.parts[-2]}" for p in found if p.parts[-3] not in ("staging", "quarantine")}
+
+
+def test_the_writes_of_every_kind_are_met(whole):
+    kinds = {kind_of(moment) for moment in whole[1]}
+    stored = {name.split("/")[0] for name in artifacts(whole[0])}
+    assert {f"artifact {kind}" for kind in stored} <= kinds
+    entries = {json.loads(line)["kind"] for line in (whole[0] / "journal.jsonl").read_text().splitlines()}
+    assert {f"line journal.jsonl {kind}" for kind in entries} <= kinds
+    assert {"file campaign.json", "file config.json"} <= kinds
+
+
+def test_a_kill_beside_a_write_changes_nothing(whole, tmp_path):
+    folder, moments = whole
+    seed = int(os.environ.get("AUTOSFT_CRASH_SEED", "0")) or time.time_ns() % 10**6
+    targets = choose(moments, random.Random(seed))
+    killed = tmp_path / "tiny"
+    for _ in range(len(targets) + 1):
+        result = run(tmp_path, targets)
+        if result.returncode == 0:
+            break
+        assert result.returncode == -signal.SIGKILL, f"crash seed {seed}: {result.stderr[-2000:]}"
+    fired = (tmp_path / "control" / "fired").read_text().splitlines()
+    assert sorted(fired) == sorted(targets), f"crash seed {seed}: each target is met once"
+    assert journal(killed) == journal(folder), f"crash seed {seed}: {targets}"
+    assert artifacts(killed) == artifacts(folder), f"crash seed {seed}: {targets}"
+    twice = {step: n for step, n in Counter(completions(killed)).items() if n > 1}
+    assert not twice, f"crash seed {seed}: steps done twice: {twice}"
+    assert not list((killed / "artifacts" / "staging").glob("*"))
