@@ -7,33 +7,36 @@ its own last. A node that runs again after a crash therefore repeats nothing tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from autosft.actions import apply_recipe, load_build, require_clean
+from autosft.actions import apply_recipe, load_build
 from autosft.actions import build as build_recipe
-from autosft.artifacts import Artifact
 from autosft.errors import (
     ActionError,
     AutosftError,
-    BaseFingerprintError,
     BudgetError,
     ExecutorError,
 )
-from autosft.executor import base_fingerprint, execute
+from autosft.executor import execute
 from autosft.identity import fingerprint
-from autosft.memory import Hypothesis
 from autosft.meta.aa import SEED_ONLY, write_reseed
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
-from autosft.meta.decide import Choice, Trial, choose, choose_rival, extend, try_proposal
+from autosft.meta.decide import Choice, choose, choose_rival, try_proposal
+from autosft.meta.decision import (
+    baseline_hypothesis,
+    decided_hypothesis,
+    decision_data,
+    decision_headline,
+)
 from autosft.meta.history import History
 from autosft.meta.record import write_round
 from autosft.meta.revise import close_fork, open_fork, rival_plans
 from autosft.meta.runs import find_receipts, store_receipts
 from autosft.meta.sources import gather_sources
 from autosft.meta.state import State
+from autosft.meta.submit import check_submission
 from autosft.pool import Pool
 from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
 from autosft.types import Event, Recipe, SeedReceipt
@@ -131,7 +134,7 @@ class Nodes:
                 self._write_decision(key, number, state["replies"], history)
         decision = self._c.store.load("decision", key)
         entry = self._decision_entry(number, key)
-        self._c.journal.append("decision.taken", entry, {"decision": key, **_decision_facts(decision)})
+        self._c.journal.append("decision.taken", entry, {"decision": key, **decision_headline(decision)})
         for line in decision.data["lines"]:
             self._emit(Event("note", line, number))
         if not decision.data["accepted"]:
@@ -143,9 +146,9 @@ class Nodes:
         number = max(0, state["round"])
         if number == 0:
             self._emit(Event("round_start", "the untouched pool", 0, {"rounds": self.last_round}))
-            hypothesis = _baseline(self._base_recipe())
+            hypothesis = baseline_hypothesis(self._base_recipe())
         else:
-            hypothesis = _hypothesis(number, self._c.store.load("decision", state["decision"]))
+            hypothesis = decided_hypothesis(number, self._c.store.load("decision", state["decision"]))
         self._c.hypotheses.register(hypothesis)
         if number > 0:
             self._emit(Event("stage", f"hypothesis {hypothesis.id}: {hypothesis.claim}", number))
@@ -322,7 +325,7 @@ class Nodes:
             effect = self._effect(choice, parent.recipe, parent_build.pool)
         with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
             step.data = {
-                **_decision_data(number, parent.round, parent.recipe, choice, abstained),
+                **decision_data(number, parent.round, parent.recipe, choice, abstained),
                 "effect": effect,
             }
 
@@ -348,99 +351,3 @@ class Nodes:
         if settings.patience is not None and best is not None and number - best.round >= settings.patience:
             return f"no new incumbent for {settings.patience} rounds"
         return ""
-
-
-def check_submission(campaign: Campaign, number: int, recipe: str, build: str) -> None:
-    """Check everything that must hold before training starts, then freeze the round's hypothesis.
-
-    Raises:
-        BaseFingerprintError: I1.
-        BudgetError: I2.
-        ContaminationError: I5.
-        LineageError: I7.
-        HypothesisError: I4.
-        SpendCapError: I9.
-    """
-    c = campaign
-    found = base_fingerprint(Path(c.facts.base))
-    if found != c.facts.base_fingerprint:
-        raise BaseFingerprintError(
-            f"fingerprint {found}, the campaign's base has {c.facts.base_fingerprint}",
-            where=f"round {number}, {c.facts.base}",
-            hint="the base changed on disk; restore it",
-        )
-    built = load_build(c.store.load("build", build))
-    c.guard.check(built)
-    require_clean(built, c.facts.benchmarks)
-    c.hypotheses.submit(number, recipe)
-
-
-def _baseline(recipe: Recipe) -> Hypothesis:
-    return Hypothesis(
-        round=0,
-        recipe=recipe.fingerprint,
-        claim="Reference: the pool as it was given, at the campaign's budget.",
-        predicted={},
-        predicted_score=0.0,
-        success={"metric": "score", "at_least": 0.0},
-        abort={"metric": "score", "below": -1.0},
-    )
-
-
-def _hypothesis(number: int, decision: Artifact) -> Hypothesis:
-    data = decision.data
-    return Hypothesis(
-        round=number,
-        recipe=data["recipe_fingerprint"],
-        claim=data["claim"],
-        predicted=data["predicted"],
-        predicted_score=data["predicted_score"],
-        success={"metric": "score", "above_parent_by": 0.0},
-        abort={"metric": "score", "below_parent_by": 0.05},
-        evidence=tuple(data["evidence"]),
-    )
-
-
-def _decision_facts(decision: Artifact) -> dict[str, Any]:
-    keys = ("parent", "accepted", "rejected", "abstained", "bundled", "kinds")
-    return {key: decision.data[key] for key in keys}
-
-
-def _decision_data(
-    number: int, parent: int, recipe: Recipe, choice: Choice, abstained: list[Abstention]
-) -> dict[str, Any]:
-    accepted = choice.accepted
-    proposals = [t.proposal for t in accepted]
-    new = extend(recipe, [call for p in proposals for call in p.calls])
-    predicted: dict[str, float] = {}
-    for proposal in proposals:
-        for leaf, delta in proposal.predicted.items():
-            predicted[leaf] = max(predicted.get(leaf, -1.0), delta)
-    lines = [
-        f"{t.proposal.analyst} proposes {_kinds(t)}: accepted ({t.gain:+.3f} predicted)" for t in accepted
-    ]
-    lines += [f"{t.proposal.analyst} proposes {_kinds(t)}: rejected, {why}" for t, why in choice.rejected]
-    lines += [f"{a.analyst} abstains: {a.reason}" for a in abstained]
-    return {
-        "round": number,
-        "parent": parent,
-        "recipe": new.to_json(),
-        "recipe_fingerprint": new.fingerprint,
-        "accepted": [p.model_dump(mode="json") for p in proposals],
-        "rejected": [
-            {"proposal": t.proposal.model_dump(mode="json"), "why": why} for t, why in choice.rejected
-        ],
-        "abstained": [a.model_dump(mode="json") for a in abstained],
-        "bundled": choice.bundled,
-        "kinds": [call.kind for p in proposals for call in p.calls],
-        "claim": " ".join(p.claim for p in proposals),
-        "predicted": predicted,
-        "predicted_score": sum(t.gain for t in accepted),
-        "evidence": sorted({e for p in proposals for e in p.evidence}),
-        "lines": lines,
-        "trials": [{"analyst": t.proposal.analyst, "diffs": [asdict(d) for d in t.diffs]} for t in accepted],
-    }
-
-
-def _kinds(trial: Trial) -> str:
-    return " + ".join(call.kind for call in trial.proposal.calls)

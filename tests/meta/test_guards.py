@@ -29,7 +29,8 @@ from autosft.executor import base_fingerprint, execute
 from autosft.memory import CampaignLock, Hypothesis
 from autosft.meta import resume_campaign, run_campaign, views
 from autosft.meta.campaign import Campaign, open_campaign
-from autosft.meta.nodes import Nodes, check_submission
+from autosft.meta.nodes import Nodes
+from autosft.meta.submit import check_submission
 from autosft.pool import Pool
 from autosft.subagents import parse_reply
 from autosft.types import ActionCall, Message, Recipe, Row
