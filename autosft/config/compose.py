@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.resources
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -149,8 +150,8 @@ def _quoted(text: str) -> str:
         raise ConfigError(
             "references to other settings are not supported", where=text, hint="write the value itself"
         )
-    # Hydra un-escapes a backslash only before a quote, and only at the end of a run of them.
-    escaped = text.replace("\\'", "\\\\\\'") if "\\'" in text else text.replace("'", "\\'")
+    # Hydra un-escapes backslashes only in a run that ends at a quote; there each stands for two.
+    escaped = re.sub(r"(\\*)'", lambda run: run[1] * 2 + "\\'", text)
     trailing = len(escaped) - len(escaped.rstrip("\\"))
     return f"'{escaped}{chr(92) * trailing}'"
 
