@@ -1,8 +1,8 @@
 """The campaign's journal: append-only lines, each chained to the one before by its hash.
 
-An entry is identified by (kind, key). Appending it again with equal data returns the entry that is there, so a
-node that runs twice after a crash writes once; with different data it is refused. The chain covers everything but
-the wall time, so two equal campaigns have equal chains.
+An entry is identified by (kind, key). Appending it again with equal data returns the entry that is there,
+so a node that runs twice after a crash writes once; with different data it is refused. The chain covers
+everything but the wall time, so two equal campaigns have equal chains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ GENESIS = "0" * 24
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line: what happened (`kind`), to what (`key`), with which facts (`data`), after which line (`prev`)."""
+    """One line: what happened (`kind`), to what (`key`), with which facts (`data`), after which line
+    (`prev`)."""
 
     seq: int
     time: float
@@ -47,7 +48,9 @@ def _parse(line: bytes, seq: int, prev: str, where: str) -> Entry:
         entry = Entry(raw["seq"], raw["time"], raw["kind"], raw["key"], raw["data"], raw["prev"], raw["sha"])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptRecordError(f"unreadable journal line ({error})", where=where) from None
-    if (entry.seq, entry.prev) != (seq, prev) or entry.sha != _digest(seq, entry.kind, entry.key, entry.data, prev):
+    if (entry.seq, entry.prev) != (seq, prev) or entry.sha != _digest(
+        seq, entry.kind, entry.key, entry.data, prev
+    ):
         raise CorruptRecordError("journal line does not match its hash chain", where=where)
     return entry
 
@@ -103,6 +106,15 @@ class Journal:
             write_atomic(folder / f"journal-{time.time_ns()}.jsonl", content[good:])
         write_atomic(self._path, content[:good])
 
+    def roll_back(self, seq: int) -> None:
+        """Set the entries from number `seq` on aside, into `quarantine`, to be written again."""
+        if seq >= len(self._entries):
+            return
+        lines = self._path.read_bytes().splitlines(keepends=True)
+        self._set_aside(sum(map(len, lines[:seq])), keep_tail=True)
+        self._entries = self._entries[:seq]
+        self._index = {(e.kind, e.key): e for e in self._entries}
+
     def __iter__(self) -> Iterator[Entry]:
         return iter(list(self._entries))
 
@@ -139,7 +151,9 @@ class Journal:
             size = os.fstat(handle).st_size
             if os.write(handle, line) != len(line):
                 os.ftruncate(handle, size)
-                raise CampaignError("journal line could not be written whole", where=str(self._path), hint="disk full?")
+                raise CampaignError(
+                    "journal line could not be written whole", where=str(self._path), hint="disk full?"
+                )
             os.fsync(handle)
         finally:
             os.close(handle)

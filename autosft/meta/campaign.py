@@ -21,6 +21,7 @@ from autosft.actions import ActionContext, BenchmarkIndex, BuildGuard
 from autosft.artifacts import ArtifactStore, write_atomic
 from autosft.config import Config, campaign_settings, changed_settings, settings_fingerprint
 from autosft.errors import (
+    ArtifactError,
     BaseFingerprintError,
     CampaignError,
     FrozenSettingsError,
@@ -31,6 +32,7 @@ from autosft.evals import Suite, load_suite, read_items, write_items
 from autosft.executor import base_fingerprint
 from autosft.identity import fingerprint
 from autosft.memory import Hypotheses, Journal
+from autosft.meta.mend import mend_records
 from autosft.meta.sealed import seal_manifest, sealed_benchmarks
 from autosft.pool import Pool, RowEncoder, read_pool, write_pool
 from autosft.spend import Spend
@@ -130,11 +132,12 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     journal = Journal(folder)
     if journal.damage is not None:
         journal.append("note.quarantined", str(journal.damage.where), {"what": journal.damage.what})
+    mend_records(store, journal)
     taxonomy = Taxonomy.load("lab" if "lab" in config.suite.names else "default")
     opened = read_facts(folder) if (folder / CAMPAIGN).exists() else None
     if opened is not None:
         check_same_settings(opened, config, folder)
-        pool, items_path = _stored_inputs(store, opened)
+        pool, items_path = _stored_inputs(store, opened, config, taxonomy)
     else:
         pool, manifest = _initial_pool(config)
         check_requirements(pool)
@@ -295,11 +298,38 @@ def _store_items(store: ArtifactStore, config: Config) -> Path:
     return store.load("items", key).file("items.jsonl")
 
 
-def _stored_inputs(store: ArtifactStore, facts: Facts) -> tuple[Pool, Path]:
-    pool, _ = read_pool(
-        store.load("pool", facts.pool, check_files=True).file("pool.parquet"), bad_rows="refuse"
-    )
-    return pool, store.load("items", facts.items, check_files=True).file("items.jsonl")
+def _stored_inputs(
+    store: ArtifactStore, facts: Facts, config: Config, taxonomy: Taxonomy
+) -> tuple[Pool, Path]:
+    """Read the campaign's pool and items; damaged ones are made anew where their source is unchanged."""
+    try:
+        path = store.load("pool", facts.pool, check_files=True).file("pool.parquet")
+    except ArtifactError as error:
+        pool = assign(_initial_pool(config)[0], taxonomy)
+        _require_same(pool.fingerprint, facts.pool, error, "pool")
+        _set_aside(store, "pool", facts.pool)
+        path = _store_pool(store, pool)
+    try:
+        items = store.load("items", facts.items, check_files=True).file("items.jsonl")
+    except ArtifactError as error:
+        _require_same(fingerprint([s.fingerprint for s in _suites(config)]), facts.items, error, "suite")
+        _set_aside(store, "items", facts.items)
+        items = _store_items(store, config)
+    return read_pool(path, bad_rows="refuse")[0], items
+
+
+def _set_aside(store: ArtifactStore, kind: str, key: str) -> None:
+    if store.folder(kind, key).exists():
+        store.quarantine(kind, key)
+
+
+def _require_same(found: str, wanted: str, error: ArtifactError, what: str) -> None:
+    if found != wanted:
+        raise CampaignError(
+            f"its {what} is damaged ({error.what}) and its source has changed since",
+            where=error.where,
+            hint=f"restore the {what} the campaign started with, or start a new campaign with --out",
+        )
 
 
 def _benchmarks(items: tuple[EvalItem, ...], config: Config, folder: Path) -> tuple[BenchmarkIndex, ...]:
@@ -309,6 +339,14 @@ def _benchmarks(items: tuple[EvalItem, ...], config: Config, folder: Path) -> tu
     suites = [Suite(name, tuple(members)) for name, members in sorted(by_suite.items())]
     dev = [BenchmarkIndex.from_items(suite.name, suite.reference_texts()) for suite in suites]
     return (*dev, *sealed_benchmarks(config, folder, suites))
+
+
+def _store_pool(store: ArtifactStore, pool: Pool) -> Path:
+    if store.find("pool", pool.fingerprint) is None:
+        with store.create("pool", pool.fingerprint) as step:
+            write_pool(pool, step.path / "pool.parquet")
+            step.data = {"rows": len(pool)}
+    return store.load("pool", pool.fingerprint).file("pool.parquet")
 
 
 def _freeze(
@@ -324,10 +362,7 @@ def _freeze(
     benchmarks: tuple[BenchmarkIndex, ...],
     taxonomy: Taxonomy,
 ) -> Facts:
-    if store.find("pool", pool.fingerprint) is None:
-        with store.create("pool", pool.fingerprint) as step:
-            write_pool(pool, step.path / "pool.parquet")
-            step.data = {"rows": len(pool)}
+    _store_pool(store, pool)
     n_tokens, _ = encoder.counts(pool)
     unique = int(n_tokens.sum())
     budget = config.campaign.budget_tokens or max(1, round(unique * config.campaign.epochs))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from autosft.meta.holdout import refuse_if_scored
 from autosft.meta.nodes import Nodes
 from autosft.types import Event
 
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+_DISK_HINT = "make room or permit writing there, then run the same command again; finished steps are kept"
 # Files that may lie in a folder before a campaign starts in it.
 HARMLESS = {".lock", "artifacts", "cache", "logs", CONFIG, "holdout.json", "journal.jsonl", "quarantine"}
 
@@ -46,7 +51,7 @@ def run_campaign(
     check_settings(config)
     folder = campaign_folder(config, out)
     prepare_folder(folder)
-    with CampaignLock(folder):
+    with disk_errors(folder), CampaignLock(folder):
         campaign = open_campaign(config, folder)
         nodes = Nodes(campaign, emit)
         refuse_if_scored(campaign.journal, str(nodes.stop_reason(nodes.next_round() - 1) or ""))
@@ -66,6 +71,24 @@ def run_campaign(
         except SpendCapError as error:
             stop = f"spend cap: {error}"
         return _finish(campaign, nodes, stop, emit)
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turn what a full or read-only disk raises into an error that says so.
+
+    Raises:
+        CampaignError: Something could not be written; what was finished before is kept.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        where = str(error.filename or folder)
+        raise CampaignError(f"cannot be written ({error.strerror})", where=where, hint=_DISK_HINT) from None
+    except sqlite3.OperationalError as error:
+        raise CampaignError(f"cannot be written ({error})", where=str(folder), hint=_DISK_HINT) from None
 
 
 def resume_campaign(out: Path, on_event: Callable[[Event], None] | None = None) -> dict[str, Any]:
