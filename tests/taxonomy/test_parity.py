@@ -68,6 +68,23 @@ def test_language_detection_equals_seed_0(shared: Path) -> None:
         assert found == (row["strict"], row["loose"]), row["id"]
 
 
+def test_faster_detection_equals_the_packages_own(shared: Path) -> None:
+    langdetect = pytest.importorskip("langdetect")
+    from autosft.taxonomy.verifiers.languages import language_odds
+
+    factory = langdetect.DetectorFactory()
+    factory.load_profile(langdetect.PROFILES_DIRECTORY)
+    factory.seed = 0
+    for row in rows(shared / "data/parity/ifeval_parity.jsonl")[::15]:
+        detector = factory.create()
+        detector.append(row["response"].encode("utf-8", "replace").decode("utf-8"))
+        try:
+            wanted = {found.lang: found.prob for found in detector.get_probabilities()}
+        except langdetect.LangDetectException:
+            wanted = {}
+        assert language_odds(row["response"]) == wanted, row["id"]
+
+
 def test_capital_tokens_are_counted_as_nltk_does(shared: Path) -> None:
     pytest.importorskip("nltk")
     data = shared / "data/nltk_data"

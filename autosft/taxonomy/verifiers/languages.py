@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from autosft.errors import VerifierError
 
 
@@ -19,8 +21,7 @@ def is_language(text: str, code: str) -> bool:
     Raises:
         VerifierError: The package langdetect is not installed.
     """
-    factory, undetectable = _detector()
-    detector = factory.create()
+    detector, undetectable = _detector()
     # Half of a surrogate pair is no character of any language, and the detector's tables hold none.
     detector.append(text.encode("utf-8", "replace").decode("utf-8"))
     try:
@@ -35,8 +36,7 @@ def language_odds(text: str) -> dict[str, float]:
     Raises:
         VerifierError: The package langdetect is not installed.
     """
-    factory, undetectable = _detector()
-    detector = factory.create()
+    detector, undetectable = _detector()
     detector.append(text.encode("utf-8", "replace").decode("utf-8"))
     try:
         return {found.lang: float(found.prob) for found in detector.get_probabilities()}
@@ -44,10 +44,16 @@ def language_odds(text: str) -> dict[str, float]:
         return {}
 
 
-@functools.cache
 def _detector() -> tuple[Any, type[Exception]]:
+    factory, kind, undetectable = _factory()
+    return kind(factory), undetectable
+
+
+@functools.cache
+def _factory() -> tuple[Any, Any, type[Exception]]:
     try:
         from langdetect import PROFILES_DIRECTORY, DetectorFactory, LangDetectException
+        from langdetect.detector import Detector
     except ImportError:
         raise VerifierError(
             "the language verifiers need the package langdetect", hint="pip install langdetect"
@@ -56,4 +62,28 @@ def _detector() -> tuple[Any, type[Exception]]:
     factory = DetectorFactory()
     factory.load_profile(PROFILES_DIRECTORY)
     factory.seed = 0
-    return factory, LangDetectException
+    return factory, _faster(Detector, factory), LangDetectException
+
+
+def _faster(detector: Any, factory: Any) -> Any:
+    """Return the detector with its inner loops on arrays: the same operations in the same order and
+    precision, so the same verdicts (tests compare them), in a fraction of the time."""
+    chances: dict[str, np.ndarray[Any, Any]] = {}
+
+    class Faster(detector):  # type: ignore[misc]
+        def _init_probability(self) -> Any:
+            return np.full(len(self.langlist), 1.0 / len(self.langlist))
+
+        def _update_lang_prob(self, prob: Any, word: str, alpha: float) -> bool:
+            chance = chances.get(word)
+            if chance is None:
+                chance = chances[word] = np.array(factory.word_lang_prob_map[word], dtype=np.float64)
+            prob *= alpha / self.BASE_FREQ + chance
+            return True
+
+        def _normalize_prob(self, prob: Any) -> float:
+            # The sum of a list: an array's adds up in another order.
+            prob /= sum(prob.tolist())
+            return float(prob.max())
+
+    return Faster
