@@ -17,6 +17,13 @@ PROMPT = "Tell me about the fox."
 CASES: list[tuple[str, dict, str | None]] = [
     ("keywords:forbidden_words", {"forbidden_words": ["well"]}, "It lives in the barn, and it likes to dig."),
     ("length_constraints:number_words", {"num_words": 10, "relation": "less than"}, "Well, the fox is red and quick."),
+    ("length_constraints:number_sentences", {"num_sentences": 2, "relation": "less than"}, "Well, the fox is red and quick."),
+    ("length_constraints:number_sentences", {"num_sentences": 3, "relation": "at least"}, None),
+    ("format:title_case", {}, None),
+    ("format:newline", {}, None),
+    ("format:no_whitespace", {}, "".join(TEXT.split())),
+    ("format:emoji", {}, None),
+    ("format:thesis", {}, "<i>Well, the fox is red and quick.</i> It lives in the barn, and it likes to dig."),
     ("lab:exact_words", {"n": 7}, None),
     ("lab:exact_words", {"n": 6}, None),
     ("lab:exact_sentences", {"n": 1}, "Well, the fox is red and quick."),
@@ -69,9 +76,22 @@ def test_each_edit_makes_its_requirement_pass(name, kwargs, expected):
 
 
 def test_every_edit_has_a_case_and_a_verifier():
-    tried = {name for name, _, _ in CASES} | {"detectable_format:constrained_response"}
+    tried = {name for name, _, _ in CASES}
+    tried |= {"detectable_format:constrained_response", "format:no_bullets_bullets", "format:line_indent"}
     assert set(EDITS) == tried
     assert set(EDITS) <= set(VERIFIERS)
+
+
+def test_lines_are_indented_deeper_and_deeper():
+    edited = edited_text(row("It is red.\nIt is quick.\nIt digs.", Requirement("format:line_indent")))
+    assert edited == "It is red.\n It is quick.\n  It digs."
+
+
+def test_sentences_become_bullets_only_where_there_are_enough():
+    need = Requirement("format:no_bullets_bullets")
+    edited = edited_text(row("It is red. It is quick. It digs. It sleeps.", need))
+    assert edited == "It is red. It is quick.\n* It digs.\n* It sleeps."
+    assert edited_text(row(TEXT, need)) is None
 
 
 def test_a_yes_or_no_becomes_the_option_and_is_never_guessed():

@@ -260,10 +260,52 @@ def _exact_sentences(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Itera
     yield " ".join(p if p[-1:] in ".!?" else f"{p}." for p in map(capitalise, split))
 
 
+def _sentence_number(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    if kwargs["relation"] == "less than":
+        yield from _fewer_words(prompt, text, kwargs)
+        return
+    split = [p for s in sentences(text) for p in re.split(r";\s+|,\s+and\s+(?=(?:it|he|she|they|we|I)\b)", s)]
+    yield " ".join(p if p[-1:] in ".!?" else f"{p}." for p in map(capitalise, split))
+
+
+def _word_lines(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    yield "\n".join(text.split())
+
+
+def _no_whitespace(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    yield "".join(text.split())
+
+
+def _title_case(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    yield re.sub(r"\S+", lambda word: word.group().capitalize(), text)
+    yield text.title()
+
+
+def _indent(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    yield "\n".join(" " * k + line for k, line in enumerate(sentences(text)))
+
+
+def _emoji(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    yield " ".join(f"{s} \U0001f642" for s in sentences(text))
+
+
+def _thesis(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    first, *rest = sentences(text) or [""]
+    if rest:
+        yield f"<i>{first}</i> {' '.join(rest)}"
+
+
+def _sentences_then_bullets(prompt: str, text: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    parts = [re.sub(r"^\s*[*-]\s+", "", part) for part in sentences(text)]
+    if len(parts) >= 4:
+        yield "\n".join([" ".join(parts[:2]), *(f"* {part}" for part in parts[2:])])
+
+
 EDITS: dict[str, Edit] = {
     # The order is that of application: words first, then structure, then form of the whole text.
     "keywords:forbidden_words": _forbidden,
     "length_constraints:number_words": _fewer_words,
+    "length_constraints:number_sentences": _sentence_number,
     "lab:exact_words": _exact_words,
     "lab:exact_sentences": _exact_sentences,
     "detectable_format:constrained_response": _constrained,
@@ -275,6 +317,10 @@ EDITS: dict[str, Edit] = {
     "detectable_format:number_bullet_lists": _bullets,
     "detectable_format:multiple_sections": _sections,
     "detectable_format:number_highlighted_sections": _highlights,
+    "format:no_bullets_bullets": _sentences_then_bullets,
+    "format:thesis": _thesis,
+    "format:emoji": _emoji,
+    "format:line_indent": _indent,
     "combination:two_responses": _two_responses,
     "detectable_format:title": _title,
     "lab:start_word": _start_word,
@@ -287,6 +333,9 @@ EDITS: dict[str, Edit] = {
     "lab:lowercase": _lower,
     "lab:uppercase": _upper,
     "change_case:capital_word_frequency": _capital_words,
+    "format:title_case": _title_case,
+    "format:newline": _word_lines,
+    "format:no_whitespace": _no_whitespace,
     "detectable_format:json_format": _json,
     "startend:quotation": _quotation,
 }
