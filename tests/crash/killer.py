@@ -48,7 +48,7 @@ def _published(target) -> str | None:
         return None
     if "artifacts" in path.parts:
         return f"artifact {path.parent.name}/{path.name}"
-    return "cache" if "cache" in path.parts else f"file {path.name}"
+    return "file cache" if "cache" in path.parts else f"file {path.name}"
 
 
 def _line(handle: int, content: bytes) -> str | None:
