@@ -158,13 +158,14 @@ class History:
 
     @property
     def open_fork(self) -> Fork | None:
-        """The revision whose rival is not recorded yet, if any."""
-        return next((f for f in self.forks if f.rival >= len(self.rounds)), None)
+        """The revision whose rival is not recorded yet, if any; it dies with its parent."""
+        pending = (f for f in self.forks if f.rival >= len(self.rounds))
+        return next((f for f in pending if f.parent not in self.invalidated), None)
 
     def parent_for(self, number: int) -> RoundFacts | None:
         """Return what round `number` starts from: a fork's parent, an operator's choice, or the incumbent."""
         for fork in self.forks:
-            if number in (fork.continuation, fork.rival):
+            if number in (fork.continuation, fork.rival) and fork.parent not in self.invalidated:
                 return self.rounds[fork.parent]
         chosen = [e for e in self._entries if e.kind == "parent.chosen" and e.key == str(number)]
         if chosen:

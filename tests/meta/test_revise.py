@@ -136,3 +136,15 @@ def test_an_invalidated_round_and_its_descendants_do_not_count(record):
     history = record.history
     assert history.incumbent.round == 3
     assert history.invalidated == {1: "leak", 2: "descends from round 1, which was invalidated"}
+
+
+def test_a_fork_dies_with_its_parent(record):
+    record.add(0.2)
+    record.add(0.4, "prune")
+    record.add(0.3, "mix", parent=1)
+    record.add(0.3, "order", parent=1)
+    assert open_fork(record.journal, record.history, last_round=9) is not None
+    assert record.history.parent_for(4).round == 1
+    record.journal.append("round.invalidated", "1", {"reason": "leak"})
+    assert record.history.open_fork is None
+    assert record.history.parent_for(4).round == 0
