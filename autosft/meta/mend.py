@@ -17,6 +17,7 @@ from autosft.memory import Entry, Journal
 # Entries that a person wrote; computing anew would not bring them back.
 _BY_OPERATOR = ("round.invalidated", "parent.chosen")
 _STAGES = {"train": "train", "outputs": "generate", "scores": "score"}
+NOTES = "notes.txt"
 Damaged = dict[tuple[str, str], str]
 
 
@@ -53,8 +54,9 @@ def mend_records(store: ArtifactStore, journal: Journal) -> list[str]:
             store.quarantine(kind, key)
     if first is not None:
         journal.roll_back(first)
-    for (kind, key), what in damaged.items():
-        journal.append("note.quarantined", f"{kind}/{key}", {"what": what})
+    # Not into the journal: a line there would give the same campaign another chain from here on.
+    with (store.root / "quarantine" / NOTES).open("a", encoding="utf-8") as stream:
+        stream.writelines(f"{what}\n" for what in damaged.values())
     return list(damaged.values())
 
 

@@ -10,7 +10,9 @@ from autosft.actions.repair.verifier_edit import edited_text
 from autosft.pool import Pool, new_row
 from autosft.taxonomy import VERIFIERS, verify
 from autosft.types import Requirement
+from tests.taxonomy.conftest import language_data, shared  # noqa: F401
 
+NEED_DATA = ("length_constraints:number_sentences", "format:title_case", "format:emoji")
 TEXT = "Well, the fox is red and quick. It lives in the barn, and it likes to dig."
 PROMPT = "Tell me about the fox."
 # Requirement arguments, and the expected edit of TEXT where it is worth pinning.
@@ -64,7 +66,9 @@ def row(response: str, *requirements: Requirement, prompt: str = PROMPT):
 @pytest.mark.parametrize(
     ("name", "kwargs", "expected"), CASES, ids=[f"{i}-{c[0]}" for i, c in enumerate(CASES)]
 )
-def test_each_edit_makes_its_requirement_pass(name, kwargs, expected):
+def test_each_edit_makes_its_requirement_pass(name, kwargs, expected, request):
+    if name in NEED_DATA:
+        request.getfixturevalue("language_data")
     requirement = Requirement(name, kwargs)
     if VERIFIERS[name].requires:
         pytest.importorskip(VERIFIERS[name].requires[0])
@@ -87,7 +91,7 @@ def test_lines_are_indented_deeper_and_deeper():
     assert edited == "It is red.\n It is quick.\n  It digs."
 
 
-def test_sentences_become_bullets_only_where_there_are_enough():
+def test_sentences_become_bullets_only_where_there_are_enough(language_data):  # noqa: F811
     need = Requirement("format:no_bullets_bullets")
     edited = edited_text(row("It is red. It is quick. It digs. It sleeps.", need))
     assert edited == "It is red. It is quick.\n* It digs.\n* It sleeps."
