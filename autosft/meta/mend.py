@@ -1,9 +1,8 @@
 """Damaged records: found when a campaign opens, moved to quarantine, and computed anew.
 
-A record that the journal rests on takes the journal's later lines with it: they are set aside and written again
-as the campaign passes over the same steps. What was not damaged is found by its fingerprint, so only the
-damaged step is done twice.
-"""
+A record that the journal rests on takes the journal's later lines with it: they are set aside and written
+again as the campaign passes over the same steps. What was not damaged is found by its fingerprint, so
+only the damaged step is done twice.
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ def mend_records(store: ArtifactStore, journal: Journal) -> list[str]:
     """Quarantine every damaged record and set the journal back to before the first step that needs one.
 
     Args:
-        store: The campaign's artifacts. Records and the presence of their files are checked; contents of files
-            are hashed where they are used.
+        store: The campaign's artifacts. Records and the presence of their files are checked; contents of
+            files are hashed where they are used.
         journal: The campaign's journal; its lock is held.
 
     Returns:
@@ -35,10 +34,10 @@ def mend_records(store: ArtifactStore, journal: Journal) -> list[str]:
     Raises:
         CampaignError: An operator's entry would be lost; nothing was changed in the journal.
     """
-    damaged = _damaged(store)
+    entries = list(journal)
+    damaged = _damaged(store) | _absent(store, entries)
     if not damaged:
         return []
-    entries = list(journal)
     first = min((_start(e, entries) for e in entries if _rests_on(e, store, damaged)), default=None)
     if first is not None:
         lost = [e for e in entries[first:] if e.kind in _BY_OPERATOR]
@@ -55,6 +54,7 @@ def mend_records(store: ArtifactStore, journal: Journal) -> list[str]:
     if first is not None:
         journal.roll_back(first)
     # Not into the journal: a line there would give the same campaign another chain from here on.
+    (store.root / "quarantine").mkdir(parents=True, exist_ok=True)
     with (store.root / "quarantine" / NOTES).open("a", encoding="utf-8") as stream:
         stream.writelines(f"{what}\n" for what in damaged.values())
     return list(damaged.values())
@@ -74,6 +74,13 @@ def _damaged(store: ArtifactStore) -> Damaged:
                 f"{folder.parent.name}/{folder.name}: its record is missing"
             )
     return found
+
+
+def _absent(store: ArtifactStore, entries: Iterable[Entry]) -> Damaged:
+    """Return the records of decisions and rounds that the journal names and nobody has."""
+    named = {"decision.taken": ("decision", "decision"), "round.recorded": ("round", "record")}
+    wanted = [(named[e.kind][0], str(e.data[named[e.kind][1]])) for e in entries if e.kind in named]
+    return {pair: f"{'/'.join(pair)}: it is missing" for pair in wanted if not store.folder(*pair).exists()}
 
 
 def _rests_on(entry: Entry, store: ArtifactStore, damaged: Damaged) -> bool:
