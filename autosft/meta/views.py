@@ -106,8 +106,11 @@ def rounds(out: Path) -> list[dict[str, Any]]:
             "hypothesis_id": r.data["hypothesis_id"],
             "build_fingerprint": r.build,
             "recipe_fingerprint": r.recipe.fingerprint,
-            "checkpoint": next((s.checkpoint for s in r.seeds if s.checkpoint), None),
-            "checkpoints": {str(s.seed): s.checkpoint for s in r.receipts},
+            # Records hold paths relative to the campaign, so that it can be moved; readers get usable ones.
+            "checkpoint": next((str(out.absolute() / s.checkpoint) for s in r.seeds if s.checkpoint), None),
+            "checkpoints": {
+                str(s.seed): str(out.absolute() / s.checkpoint) for s in r.receipts if s.checkpoint
+            },
         }
         for r in history.rounds
     ]
