@@ -3,6 +3,7 @@
 A record that the journal rests on takes the journal's later lines with it: they are set aside and written
 again as the campaign passes over the same steps. What was not damaged is found by its fingerprint, so
 only the damaged step is done twice.
+"""
 
 from __future__ import annotations
 
