@@ -19,7 +19,8 @@ WORDS = [
     for b in ("ran", "lit", "mo", "vex", "dor")
 ]
 CODE = (
-    "def mean_of_rows(rows):\n    total = []\n    for row in rows:\n        total.append(sum(row) / len(row))\n"
+    "def mean_of_rows(rows):\n    total = []\n    for row in rows:\n"
+    "        total.append(sum(row) / len(row))\n"
     "    return total"
 )
 
