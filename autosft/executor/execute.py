@@ -19,7 +19,7 @@ from autosft.executor.builds import plan_sha
 from autosft.executor.failure import OUT_OF_MEMORY, RETRIED
 from autosft.executor.processes import Worker
 from autosft.executor.prompts import items_sha, make_prompts
-from autosft.executor.stages import Job, finished, log_stem, receipt
+from autosft.executor.stages import STAGES, Job, finished, log_stem, receipt
 from autosft.types import Event, GenerateSettings, SeedReceipt, TrainSettings
 
 _POLL_S = 0.1
@@ -139,7 +139,8 @@ class _Schedule:
         return [self._receipts[job.seed] for job in self._jobs]
 
     def _reuse(self, job: Job) -> bool:
-        if "score" not in finished(job, self._store):
+        # Analysts and reports read every stage: a score whose checkpoint or answers were lost is not enough.
+        if len(finished(job, self._store)) < len(STAGES):
             return False
         self._done(job, receipt(job, self._store, attempts=0))
         return True

@@ -121,10 +121,7 @@ SCORE_VERSION = 2
 
 
 def finished(job: Job, store: ArtifactStore) -> dict[str, Artifact]:
-    """Return the stages that exist, in order.
-
-    A later stage counts even where an earlier one was removed to save space: scores do not need weights.
-    """
+    """Return the stages that exist, in order; a damaged one may be missing before one that is there."""
     found: dict[str, Artifact] = {}
     for stage, key in job.keys().items():
         artifact = store.find(stage, key)

@@ -72,8 +72,6 @@ def run(job: Job, report: Report) -> dict[str, Artifact]:
     steps = {"train": _train, "checkpoint": _convert, "generate": _generate, "score": _score}
     keys = job.keys()
     done: dict[str, Artifact] = {}
-    if (scored := store.find("score", keys["score"])) is not None:
-        return {"score": scored}
     for stage in STAGES:
         found = store.find(stage, keys[stage])
         if found is None:
