@@ -87,7 +87,9 @@ class Hypotheses:
         known = self._journal.find("hypothesis.registered", str(round_))
         if known is None:
             raise HypothesisError(
-                "no hypothesis is registered", where=f"round {round_}", hint="register one before submitting a run"
+                "no hypothesis is registered",
+                where=f"round {round_}",
+                hint="register one before submitting a run",
             )
         if known.data["recipe"] != recipe:
             raise HypothesisError(
@@ -106,7 +108,9 @@ class Hypotheses:
         known = self._journal.find("hypothesis.submitted", str(round_))
         if known is None or known.data["recipe"] != recipe:
             raise HypothesisError(
-                f"recipe {recipe} was not submitted with a hypothesis", where=f"round {round_}", hint="submit it first"
+                f"recipe {recipe} was not submitted with a hypothesis",
+                where=f"round {round_}",
+                hint="submit it first",
             )
         return str(known.data["id"])
 
@@ -117,8 +121,12 @@ class Hypotheses:
             HypothesisError: Unknown outcome, or the round was never submitted.
         """
         if outcome not in OUTCOMES:
-            raise HypothesisError(f"unknown outcome {outcome!r}", where=f"round {round_}", hint=f"one of {OUTCOMES}")
+            raise HypothesisError(
+                f"unknown outcome {outcome!r}", where=f"round {round_}", hint=f"one of {OUTCOMES}"
+            )
         known = self._journal.find("hypothesis.submitted", str(round_))
         if known is None:
             raise HypothesisError("only a submitted hypothesis can be resolved", where=f"round {round_}")
-        self._journal.append("hypothesis.resolved", str(round_), {"id": known.data["id"], "outcome": outcome, **facts})
+        self._journal.append(
+            "hypothesis.resolved", str(round_), {"id": known.data["id"], "outcome": outcome, **facts}
+        )

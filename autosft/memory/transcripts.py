@@ -43,7 +43,9 @@ class Transcripts:
             found = recorded
         return None if found is None else dict(found.data["outcome"])
 
-    def keep(self, key: str, request: Request, outcome: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    def keep(
+        self, key: str, request: Request, outcome: Mapping[str, Any], measured: Mapping[str, Any]
+    ) -> None:
         """Store an exchange."""
         self._write(key, {"request": request.to_json(), "outcome": dict(outcome)}, measured)
 
@@ -106,7 +108,8 @@ def context_meter(campaign: Path, window_tokens: int | None = None) -> list[dict
     for exchange in read_exchanges(campaign):
         request = read_request(exchange.data["request"])
         zero: dict[str, Any] = dict.fromkeys(
-            ("calls", "failed", *KINDS, "input_tokens", "output_tokens", "cached", "largest", "compactions"), 0
+            ("calls", "failed", *KINDS, "input_tokens", "output_tokens", "cached", "largest", "compactions"),
+            0,
         )
         row = rows.setdefault((request.round, request.role), zero)
         outcome = exchange.data["outcome"]
