@@ -70,7 +70,8 @@ def test_each_planted_defect_is_mended_and_says_so(act):
     after, diff = act(Pool.from_rows(FLAWED), "repair/text_defects")
     assert diff.rows_changed == 5 and diff.family == "repair"
     assert set(diff.reasons) == {
-        "mended mojibake", "mended control characters", "mended open fence", "mended cut off", "mended role order",
+        "mended mojibake", "mended control characters", "mended open fence", "mended cut off",
+        "mended role order",
     }  # fmt: skip
     made = [row for row in after.rows() if row.made_by]
     assert all(row.verdicts == {"check:text_defects": True} for row in made)
@@ -103,7 +104,8 @@ def test_only_the_row_in_another_language_is_dropped(act):
     ("text", "wrong"),
     [
         ("12 * 3 = 35", True), ("12 * 3 = 36", False), ("5 + 3 * 2 = 11", False), ("10/3 = 3.33", False),
-        ("<<48/2=25>>", True), ("x + 3 - 1 = 5", False), ("(3 + 4) * 2 = 14", False), ("20% * 50 = 10", False),
+        ("<<48/2=25>>", True), ("x + 3 - 1 = 5", False),
+        ("(3 + 4) * 2 = 14", False), ("20% * 50 = 10", False),
         ("4 * 4 = 8 * 2", False), ("- 3 + 4 = 8", True), ("1,000+5=105", True), ("3 - 5 = -2", False),
         ("2020-12-01 = 3", False), ("1 / 0 = 3", False), ("half, 1/2 = 12", False), ("2 x 3 = 7 cows", True),
     ],

@@ -1,4 +1,4 @@
-"""Answers of a checkpoint to training rows: drawn once, resumable, used by an action, refused where useless."""
+"""Answers of a checkpoint to training rows: drawn once, resumable, used by an action."""
 
 from __future__ import annotations
 
