@@ -55,7 +55,7 @@ class Transcripts:
 
 
 def read_exchanges(campaign: Path) -> Iterator[Artifact]:
-    """Return a campaign's exchanges by round, role and size of the conversation; damaged ones are left out."""
+    """Return a campaign's exchanges by round, role and size of conversation; damaged ones left out."""
     store = ArtifactStore(campaign / "artifacts")
     found = []
     for folder in (store.root / KIND).glob("*"):
@@ -98,7 +98,7 @@ def context_meter(campaign: Path, window_tokens: int | None = None) -> list[dict
 
     Args:
         campaign: Campaign folder.
-        window_tokens: Context window that `fill` is a share of; the largest request counts. None leaves it out.
+        window_tokens: Context window that `fill` is a share of; None leaves it out.
 
     Returns:
         Rows with `round`, `role`, `calls`, `failed`, tokens of each kind (`KINDS`), `input_tokens`,
