@@ -189,6 +189,12 @@ cli.main()
 """
 
 
+def default_signals() -> None:
+    """Undo what a shell does to its background jobs: they ignore SIGINT, and SIGHUP under nohup."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
@@ -199,6 +205,7 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(number: int, code: int, tm
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        preexec_fn=default_signals,  # noqa: PLW1509 - no threads yet
     )
     assert process.stdout is not None
     assert "started" in process.stdout.readline()

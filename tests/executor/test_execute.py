@@ -220,6 +220,8 @@ def test_workers_end_with_their_starter(tmp_path, how):
         stderr=subprocess.DEVNULL,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        # A shell's background jobs ignore SIGINT, and so would the starter.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     for line in starter.stdout:
         if "train 6/" in line:

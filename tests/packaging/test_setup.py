@@ -37,6 +37,8 @@ def test_every_dependency_is_pinned_inside_its_range() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [Requirement(r) for r in [*project["dependencies"], *project["optional-dependencies"]["dev"]]]
     for requirement in wanted:
+        if requirement.name == project["name"]:
+            continue  # an extra that takes in another one
         pin = pins().get(canonicalize_name(requirement.name))
         assert pin is not None, requirement.name
         assert requirement.specifier.contains(pin), (str(requirement), pin)
