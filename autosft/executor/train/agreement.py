@@ -1,4 +1,4 @@
-"""What every trainer backend has in common: the learning rate of a step, and what build and run must agree on.
+"""What every trainer backend shares: a step's learning rate, and what build and run must agree on.
 
 Source: cosine schedule, arXiv:1608.03983, section 3.
 """

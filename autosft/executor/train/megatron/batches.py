@@ -3,11 +3,12 @@
 A step's rows are cut into as many parts as ranks x micro-batches, balanced by tokens. Part m x ranks + r is
 micro-batch m of rank r: the ranks interleave one global sequence, whatever their number.
 
-Shapes: T tokens of a micro-batch, padded to the step's longest; the padding is a row of its own, without loss.
+Shapes: T tokens of a micro-batch, padded to the step's longest; the padding is a row of its own without loss.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,7 @@ def step_batches(
     rows = data.order[int(data.step_starts[step]) : int(data.step_starts[step + 1])].astype(np.int64)
     lengths = data.offsets[rows + 1] - data.offsets[rows]
     bounds = cut_step(lengths, ranks, most_tokens)
-    sizes = [int(lengths[a:b].sum()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    sizes = [int(lengths[a:b].sum()) for a, b in itertools.pairwise(bounds.tolist())]
     width = max(align, -(-max(sizes) // align) * align)
     return [
         _lay_out(data, part, rows[bounds[part] : bounds[part + 1]], width)

@@ -87,15 +87,15 @@ class _Run:
         from autosft.executor.train.megatron.model import build_model, load_weights, uses_engine
 
         self.job, self.settings = job, job.settings
-        parallel_state.initialize_model_parallel(
-            job.settings.tensor_parallel, job.settings.pipeline_parallel
-        )
+        parallel_state.initialize_model_parallel(job.settings.tensor_parallel, job.settings.pipeline_parallel)
         torch.manual_seed(job.seed)
         model_parallel_cuda_manual_seed(job.seed)
         base = check_base(job.base)
         self.shape = read_shape(base)
         self.engine = uses_engine()
-        self.device = torch.device("cuda", torch.cuda.current_device()) if _has_cuda() else torch.device("cpu")
+        self.device = (
+            torch.device("cuda", torch.cuda.current_device()) if _has_cuda() else torch.device("cpu")
+        )
         self.config, self.bare = build_model(self.shape, job.settings, engine=self.engine)
         load_weights(self.bare, base, self.shape)
         self.model, self.optimiser = _wrap(self.config, self.bare, job.settings)
@@ -119,7 +119,9 @@ class _Run:
             if progress and (step % self.settings.log_every_steps == 0 or step == self.data.steps - 1):
                 now = time.perf_counter()
                 rate, mark, tokens = round(tokens / max(now - mark, 1e-9), 1), now, 0
-                progress.write({"step": step + 1, "steps": self.data.steps, "loss": loss, "tokens_per_s": rate})
+                progress.write(
+                    {"step": step + 1, "steps": self.data.steps, "loss": loss, "tokens_per_s": rate}
+                )
             _require_finite(loss, norm, step, self.data.steps, self.job)
         seconds = time.perf_counter() - start
         if self.settings.overlap and self.settings.distributed_optimizer:
@@ -255,10 +257,11 @@ def _forward(
 
         starts = batch.row_starts().to(device)
         longest = int((starts[1:] - starts[:-1]).max())
-        mask, packed = None, PackedSeqParams("thd", starts, starts, max_seqlen_q=longest, max_seqlen_kv=longest)
-    output = model(
-        batch.ids_1T, batch.positions_1T, mask, labels=batch.labels_1T, packed_seq_params=packed
-    )
+        mask, packed = (
+            None,
+            PackedSeqParams("thd", starts, starts, max_seqlen_q=longest, max_seqlen_kv=longest),
+        )
+    output = model(batch.ids_1T, batch.positions_1T, mask, labels=batch.labels_1T, packed_seq_params=packed)
 
     def loss(losses_1T: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
         import torch

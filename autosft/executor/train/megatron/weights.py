@@ -108,7 +108,10 @@ class WeightMap:
             return {prefix + _ROWS_CUT[part]: torch.cat(list(shards), 1)}
         if part == "mlp.linear_fc1.weight":
             gate, up = zip(*(s.chunk(2, 0) for s in shards), strict=True)
-            return {f"{prefix}mlp.gate_proj.weight": torch.cat(gate), f"{prefix}mlp.up_proj.weight": torch.cat(up)}
+            return {
+                f"{prefix}mlp.gate_proj.weight": torch.cat(gate),
+                f"{prefix}mlp.up_proj.weight": torch.cat(up),
+            }
         kind = self._qkv_kind(part, name)
         s = self.shape
         joined = torch.cat(list(shards), 0)
