@@ -181,7 +181,7 @@ class TrainSettings:
     """How a run trains; frozen for a campaign (I3). Units: tokens, fractions of the steps, seconds.
 
     The last seven belong to the `megatron` backend: ranks (data x tensor x pipeline) of one run, most tokens
-    of a micro-batch (0: the model's own), recomputed activations, optimiser state cut over data-parallel ranks,
+    of a micro-batch (0: the model's own), recomputed activations, optimiser state cut over data ranks,
     and communication beside computation. None changes a batch; results differ by rounding only.
     """
 

@@ -1,8 +1,8 @@
 """Trains a base on a build with Megatron-Core under torchrun: data, tensor and pipeline parallel ranks.
 
-The worker launches the ranks, passes their progress on, and puts the pipeline stages' weights together into the
-same files the torch trainer writes. Batches, learning rate, clipping and weight decay are the torch trainer's, so
-that losses agree to rounding. On CUDA it is untested here.
+The worker launches the ranks, passes their progress on, and puts the pipeline stages' weights together into
+the same files the torch trainer writes. Batches, learning rate, clipping and weight decay are the torch
+trainer's, so that losses agree to rounding. On CUDA it is untested here.
 
 Source: Megatron-LM, arXiv:1909.08053 (tensor parallelism), arXiv:2104.04473 (pipeline schedules).
 """

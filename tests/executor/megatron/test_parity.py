@@ -1,4 +1,4 @@
-"""Losses of the torch trainer and of Megatron on several ranks, on one build; the logits of what comes out."""
+"""Losses of the torch trainer and of Megatron on several ranks, on one build."""
 
 from __future__ import annotations
 

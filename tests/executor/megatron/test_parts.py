@@ -1,8 +1,9 @@
-"""The Megatron trainer's parts that need no ranks: shapes, weights, batches, memory, the choice of a cause."""
+"""The Megatron trainer's parts that need no ranks: shapes, weights, batches, memory, causes."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_parts_of_a_step_hold_its_rows_once_in_order(ranks, most):
     bounds = cut_step(lengths, ranks, most)
     assert bounds[0] == 0 and bounds[-1] == len(lengths)
     assert (np.diff(bounds) >= 0).all() and (len(bounds) - 1) % ranks == 0
-    sizes = [lengths[a:b].sum() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    sizes = [lengths[a:b].sum() for a, b in itertools.pairwise(bounds)]
     assert max(sizes) <= max(most, lengths.max())
 
 

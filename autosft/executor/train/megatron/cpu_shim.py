@@ -1,8 +1,8 @@
 """Lets Megatron-Core run where there is no CUDA: what it asks of `torch.cuda` is answered by the CPU.
 
-Megatron-Core places buffers on `torch.cuda.current_device()`, keeps CUDA streams, events and random states, and
-compares tensor types with CUDA's names. Nothing here changes a computation. To be installed in a rank's own
-process, before `megatron` is imported; where CUDA is available it does nothing.
+Megatron-Core places buffers on `torch.cuda.current_device()`, keeps CUDA streams, events and random states,
+compares tensor types with CUDA's names. Nothing here changes a computation. It is installed in a rank's
+own process, before `megatron` is imported; where CUDA is available it does nothing.
 """
 
 from __future__ import annotations

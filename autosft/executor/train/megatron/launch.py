@@ -1,7 +1,7 @@
 """torchrun for one run on this machine: `python -m autosft.executor.train.megatron.launch JOB.json`.
 
-torchrun puts each rank into a session of its own, out of reach of a signal to the worker's process group. So this
-process ends with the worker, and each rank ends with this process, however that happens.
+torchrun puts each rank into a session of its own, out of reach of a signal to the worker's process group. So
+this process ends with the worker, and each rank ends with this process, however that happens.
 """
 
 from __future__ import annotations

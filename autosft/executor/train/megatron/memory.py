@@ -88,7 +88,7 @@ def _activation_bytes(shape: DecoderShape, tokens: int, width: int, tensor: int,
     if recompute:
         return tokens * shape.hidden * width
     heads = shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads)
-    # Outside the cut: two norms' inputs, outputs and the residual; inside: q, k, v, context, gate, up, product.
+    # Whole: two norms' inputs, outputs and the residual; cut: q, k, v, context, gate, up, product.
     each = 5 * shape.hidden + (2 * heads + 4 * shape.intermediate) // tensor
     scores = 0 if _fused_attention() else 3 * tokens * shape.heads // tensor
     return tokens * width * (each + scores)

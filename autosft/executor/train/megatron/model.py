@@ -1,7 +1,7 @@
 """The Megatron-Core model of a base: configuration, one rank's module, its weights in and out.
 
-Untested, for want of a CUDA device here: everything under `engine=True` (TransformerEngine layers, THD packing,
-fusions, sequence parallelism). The CPU tests run the same code with Megatron's local layers.
+Untested, for want of a CUDA device here: everything under `engine=True` (TransformerEngine layers, THD
+packing, fusions, sequence parallelism). The CPU tests run the same code with Megatron's local layers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def transformer_config(shape: DecoderShape, settings: TrainSettings, *, engine: 
         hidden_dropout=0.0,
         attention_dropout=0.0,
         use_cpu_initialization=not torch.cuda.is_available() or not engine,
-        perform_initialization=False,
+        # Initialising also marks which parameters are cut over tensor ranks; the gradient's norm needs the marks.
+        perform_initialization=True,
         tensor_model_parallel_size=settings.tensor_parallel,
         pipeline_model_parallel_size=settings.pipeline_parallel,
         sequence_parallel=engine and settings.tensor_parallel > 1,
