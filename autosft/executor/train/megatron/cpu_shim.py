@@ -1,7 +1,7 @@
 """Lets Megatron-Core run where there is no CUDA: what it asks of `torch.cuda` is answered by the CPU.
 
-Megatron-Core places buffers on `torch.cuda.current_device()`, keeps CUDA streams, events and random states,
-compares tensor types with CUDA's names. Nothing here changes a computation. It is installed in a rank's
+Megatron-Core puts buffers on `torch.cuda.current_device()`, keeps CUDA streams, events and random states, and
+compares tensor types with the names of CUDA. Nothing here changes a computation. Install it in a rank's
 own process, before `megatron` is imported; where CUDA is available it does nothing.
 """
 

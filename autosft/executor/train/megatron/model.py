@@ -61,7 +61,7 @@ def transformer_config(shape: DecoderShape, settings: TrainSettings, *, engine: 
         hidden_dropout=0.0,
         attention_dropout=0.0,
         use_cpu_initialization=not torch.cuda.is_available() or not engine,
-        # Initialising also marks which parameters are cut over tensor ranks; the gradient's norm needs the marks.
+        # Initialising also marks which parameters are cut over tensor ranks: the norm needs it.
         perform_initialization=True,
         tensor_model_parallel_size=settings.tensor_parallel,
         pipeline_model_parallel_size=settings.pipeline_parallel,
