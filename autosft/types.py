@@ -178,7 +178,12 @@ CONTENT_PREFIXES = ("lab:fact", "answer:", "code:")
 
 @dataclass(frozen=True, slots=True)
 class TrainSettings:
-    """How a run trains; frozen for a campaign (I3). Units: tokens, fractions of the steps, seconds."""
+    """How a run trains; frozen for a campaign (I3). Units: tokens, fractions of the steps, seconds.
+
+    The last seven belong to the `megatron` backend: ranks (data x tensor x pipeline) of one run, most tokens
+    of a micro-batch (0: the model's own), recomputed activations, optimiser state cut over data ranks,
+    and communication beside computation. None changes a batch; results differ by rounding only.
+    """
 
     lr: float = 2e-3
     min_lr: float = 2e-5
@@ -193,6 +198,18 @@ class TrainSettings:
     backend: str = "torch"
     log_every_steps: int = 5
     timeout_s: float = 7200.0
+    data_parallel: int = 1
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    micro_batch_tokens: int = 0
+    recompute: bool = False
+    distributed_optimizer: bool = False
+    overlap: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Processes of one run."""
+        return self.data_parallel * self.tensor_parallel * self.pipeline_parallel
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,12 @@ def check_settings(config: Config) -> None:
         )
     if trainer.min_lr > trainer.lr:
         raise _error("trainer.min_lr", f"{trainer.min_lr:g} is above trainer.lr={trainer.lr:g}", "lower it")
+    if trainer.backend == "torch" and trainer.ranks > 1:
+        raise _error(
+            "trainer.backend",
+            f"the torch trainer uses one device, the settings ask for {trainer.ranks} ranks",
+            "set trainer.backend=megatron, or the parallel sizes to 1",
+        )
     if not config.components.base:
         raise _error(
             "components.base", "the base component cannot be switched off", "switch off others instead"

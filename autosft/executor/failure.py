@@ -26,10 +26,16 @@ class NonFiniteLossError(ExecutorError):
     """Loss or gradient became infinite or NaN; an equal run would do the same."""
 
 
+class RankLostError(ExecutorError):
+    """A process of a run on several ranks ended without a reason of its own; another try may pass."""
+
+
 def cause_of(error: BaseException) -> str:
     """Classify an exception raised inside a worker."""
     if isinstance(error, NonFiniteLossError):
         return NON_FINITE
+    if isinstance(error, RankLostError):
+        return KILLED
     if isinstance(error, BaseModelError | BaseFingerprintError):
         return BAD_MODEL
     text = str(error).lower()

@@ -16,7 +16,10 @@ from autosft.errors import ConfigError
 from autosft.executor.base import BaseInfo
 from autosft.types import TrainSettings
 
-TRAINERS: Mapping[str, str] = {"torch": "autosft.executor.train.torch_trainer"}
+TRAINERS: Mapping[str, str] = {
+    "torch": "autosft.executor.train.torch_trainer",
+    "megatron": "autosft.executor.train.megatron_trainer",
+}
 
 Report = Callable[[Mapping[str, Any]], None]
 

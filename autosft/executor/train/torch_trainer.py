@@ -12,20 +12,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autosft.errors import ArtifactError
 from autosft.executor.base import verify_fingerprint
 from autosft.executor.builds import TrainingSet, read_training_set
 from autosft.executor.failure import NonFiniteLossError
 from autosft.executor.models import CausalModel, load_model, pick_device
 from autosft.executor.packing import PackedBatch, pack_rows
 from autosft.executor.train import Report, TrainJob, TrainResult
+from autosft.executor.train.agreement import learning_rate, require_plan, require_vocab
 from autosft.executor.train.ledger import Ledger
-from autosft.types import TrainSettings
 
 if TYPE_CHECKING:
     from autosft.executor.train.adamw import AdamW
@@ -55,7 +54,7 @@ def train(job: TrainJob, report: Report) -> TrainResult:
     verify_fingerprint(job.base.path, job.base_fingerprint)
     torch.manual_seed(job.seed)
     model = load_model(job.base, job.settings.dtype, device=pick_device())
-    _require_vocab(job, data)
+    require_vocab(job, data)
     optimiser = AdamW(*model.optimiser_groups(), job.settings)
     ledger = Ledger(data)
     forward_tokens = job.forward_tokens or model.forward_tokens
@@ -74,7 +73,7 @@ def train(job: TrainJob, report: Report) -> TrainResult:
                 hint=f"lower the learning rate ({job.settings.lr:g}) or use float32",
             )
     totals = ledger.write(job.folder)
-    _require_plan(job, totals)
+    require_plan(job, totals)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state().items()}
     save_file(weights, str(job.folder / "model.safetensors"), metadata={"format": "pt"})
     seconds, cpu_seconds = clock.seconds()
@@ -84,15 +83,6 @@ def train(job: TrainJob, report: Report) -> TrainResult:
         "tokens_per_s": totals["train_tokens"] / seconds,
     }
     return TrainResult(totals, measured)
-
-
-def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
-    """Return the rate of a step (from 0): linear warm-up to `lr`, then cosine, `min_lr` at the last step."""
-    warmup = max(1, round(settings.warmup_frac * steps))
-    if step < warmup:
-        return settings.lr * (step + 1) / warmup
-    done = (step + 1 - warmup) / max(1, steps - warmup)
-    return settings.min_lr + (settings.lr - settings.min_lr) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
 def forward_passes(
@@ -143,29 +133,6 @@ def _step(
     norm = optimiser.step(lr)
     ledger.stepped(lr, norm)
     return total / max(1, n_targets), norm, tokens
-
-
-def _require_vocab(job: TrainJob, data: TrainingSet) -> None:
-    highest = int(data.tokens.max()) if len(data.tokens) else 0
-    if highest >= job.base.vocab:
-        raise ArtifactError(
-            f"the build holds token {highest}, the base has {job.base.vocab}",
-            where=str(job.build.path),
-            hint="the build was made with another tokenizer",
-        )
-
-
-def _require_plan(job: TrainJob, totals: dict[str, Any]) -> None:
-    """Compare what was consumed with what the build promised (I2)."""
-    promised = (job.build.data.get("plans") or {}).get(str(job.seed)) or {}
-    names = {"train_tokens": "train_tokens", "loss_tokens": "loss_tokens", "steps": "optimizer_steps"}
-    for name, total in names.items():
-        if name in promised and promised[name] != totals[total]:
-            raise ArtifactError(
-                f"the build promises {promised[name]} {name}, the trainer consumed {totals[total]}",
-                where=str(job.build.path),
-                hint="the build's receipt and its plan do not belong together; build it again",
-            )
 
 
 class _Clock:

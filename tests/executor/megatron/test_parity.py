@@ -1,0 +1,65 @@
+"""Losses of the torch trainer and of Megatron on several ranks, on one build."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.torch import load_file
+
+from autosft.artifacts import ArtifactStore
+from autosft.executor.base import base_fingerprint, check_base
+from autosft.executor.builds import read_training_set
+from autosft.executor.train import TrainJob, load_trainer
+from autosft.types import TrainSettings
+from tests.executor.worlds import write_base, write_build
+
+pytest.importorskip("megatron.core", reason="needs the extra `megatron`")
+pytestmark = pytest.mark.slow
+
+SETTINGS = TrainSettings(dtype="float32", lr=1e-4, min_lr=1e-7, log_every_steps=1)
+TOLERANCE = 1e-5
+RANKS = {
+    "one": {},
+    "data": {"data_parallel": 2},
+    "tensor": {"tensor_parallel": 2},
+    "pipeline": {"pipeline_parallel": 2},
+}
+
+
+def run(base, build, folder, backend, **changes):
+    folder.mkdir()
+    settings = dataclasses.replace(SETTINGS, backend=backend, **changes)
+    job = TrainJob(check_base(base), base_fingerprint(base), build, 0, settings, 0, folder)
+    load_trainer(backend).train(job, lambda line: None)
+    curve = pq.read_table(folder / "loss_curve.parquet").to_pandas()
+    return curve[curve.source == ""].loss.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("parity")
+    base = write_base(root / "base", neutral=True, dtype="float32")
+    build = write_build(ArtifactStore(root / "store"), base, rows=60, steps=6)
+    return base, build, run(base, build, root / "torch", "torch"), root / "torch"
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_losses_weights_and_order_are_the_torch_trainers(world, tmp_path, name):
+    base, build, expected, torch_folder = world
+    losses = run(base, build, tmp_path / name, "megatron", **RANKS[name])
+    assert np.abs(losses - expected).max() < TOLERANCE
+    assert sorted(p.name for p in (tmp_path / name).iterdir()) == sorted(
+        p.name for p in torch_folder.iterdir()
+    )
+    consumed = pq.read_table(tmp_path / name / "consumed.parquet")
+    assert consumed.equals(pq.read_table(torch_folder / "consumed.parquet"))
+    assert consumed.column("row").to_pylist() == read_training_set(build, 0).order.tolist()
+    ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / name, torch_folder))
+    assert set(ours) == set(theirs)
+    start = load_file(base / "model.safetensors")
+    for key, tensor in theirs.items():
+        moved = (tensor - start[key]).norm()
+        assert (ours[key] - tensor).norm() < 0.02 * moved, key
