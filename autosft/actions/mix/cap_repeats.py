@@ -32,7 +32,7 @@ def apply(pool: Pool, params: Params, ctx: ActionContext) -> Pool:
     _, group = np.unique([_key(row, params.of) for row in pool.rows()], return_inverse=True)
     totals = np.bincount(group, weights=pool.weights).astype(np.float64)
     cap = _cap(totals[totals > 0], params.most)
-    factor = np.where(totals > cap, cap / np.maximum(np.maximum(totals, cap), np.finfo(float).tiny), 1.0)
+    factor = np.divide(cap, totals, out=np.ones_like(totals), where=totals > cap)
     for index in np.flatnonzero(factor[group] < 1).tolist():
         ctx.because(pool.ids[index], f"{params.of} trained on too often")
     return pool.with_weights(pool.weights * factor[group])
