@@ -143,6 +143,9 @@ def _lay_out(data: TrainingSet, part: int, rows: NDArray[np.int64], width: int) 
         part,
         rows,
         lengths.astype(np.int64),
-        *(torch.from_numpy(x)[None] for x in (ids, positions, labels, mask)),
-        torch.from_numpy(row_of),
+        ids_1T=torch.from_numpy(ids)[None],
+        positions_1T=torch.from_numpy(positions)[None],
+        labels_1T=torch.from_numpy(labels)[None],
+        loss_mask_1T=torch.from_numpy(mask)[None],
+        row_T=torch.from_numpy(row_of),
     )

@@ -251,7 +251,8 @@ def _forward(
 ) -> tuple[torch.Tensor, Callable[[torch.Tensor], Any]]:
     """Megatron's forward step: one micro-batch through this pipeline stage."""
     batch = next(batches).to(device)
-    mask, packed = batch.blocked_11TT(), None
+    mask: torch.Tensor | None = batch.blocked_11TT()
+    packed = None
     if engine:
         from megatron.core.packed_seq_params import PackedSeqParams
 

@@ -117,9 +117,10 @@ class WeightMap:
         joined = torch.cat(list(shards), 0)
         joined = joined.reshape(s.kv_heads, -1, *joined.shape[1:])
         sizes = [s.heads // s.kv_heads * s.head_dim, s.head_dim, s.head_dim]
+        parts: tuple[torch.Tensor, ...] = torch.split(joined, sizes, dim=1)
         return {
             f"{prefix}self_attn.{x}_proj.{kind}": part_.flatten(0, 1)
-            for x, part_ in zip("qkv", joined.split(sizes, 1), strict=True)
+            for x, part_ in zip("qkv", parts, strict=True)
         }
 
     def _layer(self, name: str) -> tuple[str, str]:
