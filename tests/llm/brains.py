@@ -101,4 +101,4 @@ def written(asked: Asked) -> list[dict[str, str]]:
 
 def _choice(asked: Asked) -> list[str]:
     names = re.search(r"Names that can be chosen: ([\w, -]+)", asked.system + "\n".join(asked.texts))
-    return names.group(1).split(", ")[:2] if names else []
+    return sorted(names.group(1).split(", "), reverse=True)[:2] if names else []

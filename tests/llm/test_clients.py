@@ -6,7 +6,7 @@ import dataclasses
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from autosft.config import load_config
@@ -153,6 +153,7 @@ class Slow:
         return Reply("ok", (), "end", Usage(n % 50, 0, 0, n % 100))
 
 
+@hypothesis_settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(1, 500), min_size=8, max_size=40), st.integers(500, 20_000))
 def test_spend_never_exceeds_a_cap_under_four_parallel_analysts(tmp_path_factory, amounts, cap):
     config = settings("openai", "http://127.0.0.1:9")
