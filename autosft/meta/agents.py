@@ -42,7 +42,7 @@ MICRO_BATCH_TOKENS = 256
 FULFIL: Mapping[str, Callable[[ActionCall, Workshop], ActionCall]] = {
     "synthesize/written": writing.write,
     "resupervise/teacher": answering.teach,
-    "resupervise/checkpoint": answering.sample,
+    "resupervise/sampled": answering.sample,
     **programs.FULFIL,
 }
 

@@ -74,7 +74,7 @@ class SynthesizeProgram(ActionParams):
 _ALWAYS: Mapping[str, type[ActionParams]] = {
     "synthesize/written": Written,
     "resupervise/teacher": Teacher,
-    "resupervise/checkpoint": Checkpoint,
+    "resupervise/sampled": Checkpoint,
 }
 _PROGRAMS: Mapping[str, type[ActionParams]] = {
     "prune/program": PruneProgram,

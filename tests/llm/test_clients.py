@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 
 import pytest
-from hypothesis import given, settings as hypothesis_settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from autosft.config import load_config
@@ -170,10 +172,8 @@ def test_spend_never_exceeds_a_cap_under_four_parallel_analysts(tmp_path_factory
 
     def work(role):
         for i in range(8):
-            try:
+            with contextlib.suppress(SpendCapError, LanguageModelError):
                 call.call(request(f"{role} {i}", role=role))
-            except (SpendCapError, LanguageModelError):
-                pass
             most.append(spend.spent.get("llm_tokens", 0.0))
 
     threads = [
