@@ -33,6 +33,7 @@ class Action:
         params: The closed parameter schema.
         example: Parameters that fit the schema.
         run: `apply(pool, params, ctx) -> Pool`.
+        proposed: Whether it stands on the menu; others only carry what a model or a program made.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Action:
     params: type[ActionParams]
     example: Mapping[str, Any]
     run: Callable[[Pool, Any, ActionContext], Pool]
+    proposed: bool = True
 
     @property
     def family(self) -> str:
@@ -127,7 +129,14 @@ def load(kind: str) -> Action:
         raise UnknownActionError(f"no action {kind[:120]!r}", hint=f"nearest: {near[0]}")
     family, name = kind.split("/")
     module = importlib.import_module(f"{PACKAGE}.{family}.{name}")
-    return Action(kind, inspect.cleandoc(module.__doc__ or ""), module.Params, module.EXAMPLE, module.apply)
+    return Action(
+        kind,
+        inspect.cleandoc(module.__doc__ or ""),
+        module.Params,
+        module.EXAMPLE,
+        module.apply,
+        getattr(module, "PROPOSED", True),
+    )
 
 
 def check_call(call: ActionCall) -> ActionCall:
@@ -141,5 +150,5 @@ def check_call(call: ActionCall) -> ActionCall:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """Return every action as plain data: kind, family, doc, JSON schema of its parameters, example."""
-    return [load(kind).describe() for kind in kinds()]
+    """Return the menu as plain data: kind, family, doc, JSON schema of the parameters, example."""
+    return [load(kind).describe() for kind in kinds() if load(kind).proposed]

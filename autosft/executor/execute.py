@@ -44,6 +44,7 @@ def execute(
     retries: int = 1,
     threads: int = 1,
     logs: Path | None = None,
+    forward_tokens: int = 0,
 ) -> list[SeedReceipt]:
     """Train, convert, generate and score a build, once a seed.
 
@@ -60,6 +61,7 @@ def execute(
         on_event: Gets progress, one `seed_done` a seed and notes about retries.
         retries: Further attempts after a killed, timed-out or memory-starved worker, at least 0.
         threads: Compute threads of a worker. One makes results independent of the load of the machine.
+        forward_tokens: Most tokens of a forward pass, 0 for the model's own; the optimiser's batches stay.
         logs: Folder for workers' specs, progress and logs; `logs` beside the store's artifacts if None.
 
     Returns:
@@ -93,6 +95,7 @@ def execute(
             seed=seed,
             train=train,
             generate=generate,
+            forward_tokens=forward_tokens,
         )
         for seed in seeds
     ]

@@ -81,8 +81,15 @@ def scrub(text: str, key: str) -> str:
 
 
 def _scrub(reply: Reply, key: str) -> Reply:
-    calls = tuple(ToolCall(c.id, scrub(c.name, key), scrub(c.arguments, key)) for c in reply.calls)
-    return Reply(scrub(reply.text, key), calls, reply.stop, reply.usage)
+    calls = tuple(
+        ToolCall(_text(c.id), scrub(_text(c.name), key), scrub(_text(c.arguments), key)) for c in reply.calls
+    )
+    return Reply(scrub(_text(reply.text), key), calls, reply.stop, reply.usage)
+
+
+def _text(text: str) -> str:
+    """Replace lone surrogates, which a JSON escape can smuggle in and no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _make(endpoint: Endpoint, key: str) -> Any:
@@ -244,7 +251,9 @@ def _read_anthropic(raw: Any) -> Reply:
     texts: list[str] = []
     calls: list[ToolCall] = []
     try:
-        for block in raw.content or ():
+        if not isinstance(raw.content, list):
+            raise TypeError("no content")
+        for block in raw.content:
             if block.type == "text":
                 texts.append(str(block.text))
             elif block.type == "tool_use":

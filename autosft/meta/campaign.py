@@ -163,7 +163,13 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     ctx = ActionContext(0, encoder, taxonomy, config.programs, artifacts=store, benchmarks=dev)
     write_atomic(folder / CONFIG, orjson.dumps(config.to_json(), option=orjson.OPT_INDENT_2))
     journal.append("campaign.opened", facts.name, {"facts": fingerprint(asdict(facts)), **_headline(facts)})
-    spend = Spend(folder, _caps(config), config.spend.wall_s)
+    spend = Spend(
+        folder,
+        _caps(config),
+        config.spend.wall_s,
+        scope_caps=_scope_caps(config),
+        device_hour_usd=config.spend.device_hour_usd,
+    )
     guard = BuildGuard(
         budget_tokens=facts.budget_tokens,
         optimizer_steps=facts.optimizer_steps,
@@ -411,3 +417,14 @@ def _caps(config: Config) -> dict[str, float]:
         "device_s": None if config.spend.device_hours is None else config.spend.device_hours * 3600,
     }
     return {kind: float(cap) for kind, cap in caps.items() if cap is not None}
+
+
+def _scope_caps(config: Config) -> dict[str, dict[str, float]]:
+    caps = {
+        "round": {"usd": config.spend.round_usd, "llm_tokens": config.spend.round_llm_tokens},
+        "role": {"usd": config.spend.role_usd, "llm_tokens": config.spend.role_llm_tokens},
+    }
+    return {
+        scope: {kind: float(cap) for kind, cap in kinds.items() if cap is not None}
+        for scope, kinds in caps.items()
+    }

@@ -6,6 +6,7 @@ its own last. A node that runs again after a crash therefore repeats nothing tha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,10 +18,13 @@ from autosft.errors import (
     AutosftError,
     BudgetError,
     ExecutorError,
+    ReplayError,
+    SpendCapError,
 )
 from autosft.executor import execute
 from autosft.identity import fingerprint
 from autosft.meta.aa import SEED_ONLY, write_reseed
+from autosft.meta.agents import Agents
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
 from autosft.meta.decide import Choice, choose, choose_rival, try_proposal
@@ -39,6 +43,8 @@ from autosft.meta.state import State
 from autosft.meta.submit import check_submission
 from autosft.pool import Pool
 from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
+from autosft.subagents.evidence import Sources
+from autosft.subagents.menu import requests
 from autosft.types import Event, Recipe, SeedReceipt
 
 Emit = Callable[[Event], None]
@@ -57,7 +63,11 @@ class Nodes:
     def __init__(self, campaign: Campaign, emit: Emit) -> None:
         self._c = campaign
         self._emit = emit
-        self._analysts: dict[str, Analyst] = {a.name: a for a in analysts_for(campaign.config)}
+        # Under the policy `llm`, agents answer through an office; None for every other policy.
+        self._agents = Agents(campaign) if campaign.config.policy.name == "llm" else None
+        office = self._agents.office if self._agents is not None else None
+        self._analysts: dict[str, Analyst] = {a.name: a for a in analysts_for(campaign.config, office)}
+        self._requests = requests(campaign.config.llm) if self._agents is not None else {}
 
     @property
     def analysts(self) -> tuple[str, ...]:
@@ -97,6 +107,11 @@ class Nodes:
         text = f"from round {parent.round} (score {parent.score:.3f})"
         self._emit(Event("round_start", text, number, {"parent": parent.round, "rounds": self.last_round}))
         sources = None
+        if self._agents is not None and self.analysts_of(number):
+            agents = self._agents
+            line = agents.revise_tree(number, lambda: agents.sources(number, parent, history))
+            if line:
+                self._emit(Event("note", line, number))
         for analyst in (self._analysts[name] for name in self.analysts_of(number)):
             key = self._evidence_key(number, analyst.name, history)
             if self._c.store.find("evidence", key) is None:
@@ -113,10 +128,14 @@ class Nodes:
         number, analyst = task["round"], self._analysts[task["name"]]
         evidence_key = self._evidence_key(number, analyst.name, self.history())
         key = fingerprint([evidence_key, self._c.config.to_json()["policy"]])
+        history = self.history()
         if self._c.store.find("reply", key) is None:
             evidence = analyst.read(self._c.store.load("evidence", evidence_key).data)
             try:
-                reply: Proposal | Abstention = parse_reply(analyst.propose(evidence))
+                answer = analyst.propose(evidence, lambda: self._sources(number, history))
+                reply: Proposal | Abstention = parse_reply(answer, self._requests)
+            except (SpendCapError, ReplayError):
+                raise
             except AutosftError as error:
                 reply = Abstention(analyst=analyst.name, reason=f"unusable reply: {error}"[:600])
             with self._c.store.create("reply", key, {"analyst": analyst.name, "round": number}) as step:
@@ -191,7 +210,11 @@ class Nodes:
     def execute(self, state: State) -> dict[str, Any]:
         """Train, convert, generate and score, once a seed."""
         number = state["round"]
-        receipts = self.run_seeds(number, state["recipe"], state["build"], self._c.seeds)
+        run = functools.partial(self.run_seeds, number, state["recipe"], state["build"], self._c.seeds)
+        receipts = run()
+        if self._agents is not None:
+            receipts, note = self._agents.look_after(number, receipts, run)
+            self._emit(Event("note", f"executor: {note}", number))
         failed = [r for r in receipts if r.status != "ok"]
         if not failed:
             return {"status": "ok"}
@@ -237,8 +260,13 @@ class Nodes:
 
     # --- shared by nodes
 
-    def run_seeds(self, number: int, recipe: str, build: str, seeds: tuple[int, ...]) -> list[SeedReceipt]:
-        """Execute training seeds of a submitted build under the spend caps; finished stages are reused."""
+    def run_seeds(
+        self, number: int, recipe: str, build: str, seeds: tuple[int, ...], forward_tokens: int = 0
+    ) -> list[SeedReceipt]:
+        """Execute training seeds of a submitted build under the spend caps; finished stages are reused.
+
+        `forward_tokens` bounds a forward pass where memory is short; results stay the same.
+        """
         c = self._c
         c.hypotheses.require_submitted(number, recipe)
         known = find_receipts(c, build, seeds)
@@ -260,6 +288,7 @@ class Nodes:
             retries=c.config.executor.retries,
             threads=c.config.executor.threads_per_worker,
             logs=c.folder / "logs",
+            forward_tokens=forward_tokens,
         )
         c.spend.settle(key, sum(float(r.summary.get("device_s", 0.0)) for r in receipts))
         store_receipts(c, build, receipts)
@@ -289,6 +318,12 @@ class Nodes:
             entry, again = f"{number}.{again}", again + 1
         return entry
 
+    def _sources(self, number: int, history: History) -> Sources:
+        """Return what an analyst that asks a language model may look into."""
+        parent = history.parent_for(number)
+        assert parent is not None and self._agents is not None
+        return self._agents.sources(number, parent, history)
+
     def _evidence_key(self, number: int, analyst: str, history: History) -> str:
         return fingerprint([number, analyst, history.digest, self._c.facts.settings_fingerprint])
 
@@ -300,7 +335,7 @@ class Nodes:
         proposals, abstained = [], []
         for reply in replies:
             data = dict(c.store.load("reply", reply).data)
-            checked = parse_reply(data)
+            checked = parse_reply(data, self._requests)
             if isinstance(checked, Abstention):
                 abstained.append(checked)
             else:
@@ -311,12 +346,20 @@ class Nodes:
             sources = gather_sources(c, number, parent, history)
             parsed = [parse_reply(plan) for plan in rival_plans(sources, parent)]
             proposals = [plan for plan in parsed if isinstance(plan, Proposal)]
-        trials = [
-            try_proposal(p, parent.recipe, parent_build.pool, c.ctx, leaves=c.leaves, tried=history.effects)
-            for p in (proposals if rival else sorted(proposals, key=lambda p: p.analyst))
-        ]
+        trials = (
+            []
+            if self._agents is not None and not rival
+            else [
+                try_proposal(
+                    p, parent.recipe, parent_build.pool, c.ctx, leaves=c.leaves, tried=history.effects
+                )
+                for p in (proposals if rival else sorted(proposals, key=lambda p: p.analyst))
+            ]
+        )
         if rival:
             choice = choose_rival(trials)
+        elif self._agents is not None:
+            choice = self._agents.choose(number, parent, parent_build.pool, proposals, history)
         else:
             choice = choose(trials, history.past(), bundle=c.config.components.analysis)
         effect = self._effect(choice, parent.recipe, parent_build.pool)

@@ -6,6 +6,7 @@ range is refused with the offending text named. Nothing in a proposal is ever ex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -60,8 +61,15 @@ class Abstention(BaseModel):
     reason: Annotated[str, Field(min_length=1, max_length=600)]
 
 
-def parse_reply(data: dict[str, Any]) -> Proposal | Abstention:
+def parse_reply(
+    data: dict[str, Any], requests: Mapping[str, type[BaseModel]] | None = None
+) -> Proposal | Abstention:
     """Check an analyst's reply against the schema and the catalogue.
+
+    Args:
+        data: The reply.
+        requests: Kinds beside the catalogue that are fulfilled before they are tried (see `menu`), with their
+            parameters; None for none.
 
     Returns:
         A proposal whose parameters are completed with the actions' defaults, or an abstention.
@@ -75,7 +83,7 @@ def parse_reply(data: dict[str, Any]) -> Proposal | Abstention:
         proposal = Proposal.model_validate(data)
         checked = [
             ProposedAction(kind=call.kind, params=dict(call.params))
-            for call in (actions.check_call(call) for call in proposal.calls)
+            for call in (_checked(call, requests or {}) for call in proposal.calls)
         ]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -86,3 +94,9 @@ def parse_reply(data: dict[str, Any]) -> Proposal | Abstention:
     except ActionError as error:
         raise ProposalError(str(error), where="proposal.actions") from None
     return proposal.model_copy(update={"actions": checked})
+
+
+def _checked(call: ActionCall, requests: Mapping[str, type[BaseModel]]) -> ActionCall:
+    if call.kind in requests:
+        return ActionCall(call.kind, requests[call.kind].model_validate(dict(call.params)).model_dump())
+    return actions.check_call(call)

@@ -18,6 +18,7 @@ from tests.pool.tokenizers_for_tests import CHATML, write_tokenizer
 
 Act = Callable[..., tuple[Pool, ActionDiff]]
 SAMPLES = "5" * 24
+MADE_ANSWERS, MADE_ROWS = "6" * 24, "7" * 24
 LEAKED = "Name the river that runs past the old mill and say in one sentence what the millers once did there."
 FRENCH = "Le renard vit dans la grange et il aime creuser des trous dans le jardin pendant la nuit."
 
@@ -110,7 +111,28 @@ def write_samples(store: ArtifactStore, pool: Pool, key: str = SAMPLES) -> str:
     with store.create("samples", key) as step:
         columns = {name: [answer[k] for answer in answers] for k, name in enumerate(_COLUMNS)}
         pq.write_table(pa.table(columns), step.path / "samples.parquet")
+    write_made(store, pool)
     return key
+
+
+def write_made(store: ArtifactStore, pool: Pool) -> None:
+    """Write what a model made: right answers to the rows, and new rows for a leaf."""
+    import json
+
+    from autosft.lab.program import LabProgram
+    from autosft.pool.rows import as_data
+
+    lab = LabProgram()
+    rows = [(row.id, row, lab.correct(row)) for row in pool.rows()]
+    answers = [
+        {**as_data(row), "parent": i, "messages": [{"role": "assistant", "content": t}]}
+        for i, row, t in rows
+        if t
+    ]
+    new = [{**as_data(row), "parent": None} for row in lab.write("postscript", 9, 5)]
+    for key, lines in ((MADE_ANSWERS, answers), (MADE_ROWS, new)):
+        with store.create("made", key) as step:
+            (step.path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture

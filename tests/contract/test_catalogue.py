@@ -21,6 +21,8 @@ from autosft.errors import ActionError
 from autosft.pool import Pool
 from autosft.types import FAMILIES, ActionCall, Recipe
 from tests.actions.conftest import (  # noqa: F401
+    MADE_ANSWERS,
+    MADE_ROWS,
     SAMPLES,
     context,
     ctx,
@@ -51,11 +53,14 @@ FIRES: dict[str, Any] = {
     "prune/rows": lambda pool: {"ids": pool.ids[::7]},
     "prune/source": lambda pool: {"sources": [pool.sources[0]]},
     "prune/verifier": {},
+    "repair/made": {"artifact": MADE_ANSWERS},
     "repair/prompt_reword": {},
     "repair/text_defects": {},
     "repair/verifier_edit": {},
     "resupervise/checkpoint": {"artifact": SAMPLES},
+    "resupervise/made": {"artifact": MADE_ANSWERS},
     "resupervise/program": {"program": "lab"},
+    "synthesize/made": {"artifact": MADE_ROWS},
     "synthesize/template": {"program": "lab", "leaf": "postscript", "rows": 9, "seed": 5},
     "order/blocks": {},
     "order/curriculum": {},
