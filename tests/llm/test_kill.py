@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a model call: nothing recorded is asked again, the records come out the same (I10)."""
+"""A campaign under the policy llm, killed in mid-call, goes on and pays for no recorded reply twice."""
 
 from __future__ import annotations
 
