@@ -213,6 +213,11 @@ def write_atomic(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def is_leftover(path: Path) -> bool:
+    """Say whether a file is what `write_atomic` leaves behind when it is killed in mid-write."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
 def sync_file(path: Path) -> None:
     """Flush a file to the disk."""
     with path.open("rb") as stream:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from autosft.artifacts import is_leftover
 from autosft.config import Config, check_settings, config_from_json
 from autosft.errors import CampaignError, ConfigError, SpendCapError
 from autosft.memory import CampaignLock
@@ -133,7 +134,7 @@ def prepare_folder(folder: Path) -> None:
         ) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CampaignError("cannot be written to", where=str(folder), hint="choose another --out")
-    others = sorted(p.name for p in folder.iterdir() if p.name not in HARMLESS)
+    others = sorted(p.name for p in folder.iterdir() if p.name not in HARMLESS and not is_leftover(p))
     if others and CAMPAIGN not in others:
         raise CampaignError(
             f"holds other files ({', '.join(others[:3])}) and no campaign",

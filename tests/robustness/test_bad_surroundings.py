@@ -78,7 +78,8 @@ def test_a_damaged_record_of_every_kind_is_set_aside_and_made_anew(campaign):
     aside = [p.name for p in (campaign / "artifacts" / "quarantine").iterdir()]
     for record in spoilt:
         assert any(name.startswith(f"{record.parts[-3]}-{record.parts[-2]}") for name in aside)
-        if record.parts[-3] in ("round", "decision", "build", "train", "score", "pool", "items", "run"):
+        # A run record is read only while its round is being recorded: nothing asks for it again.
+        if record.parts[-3] in ("round", "decision", "build", "train", "score", "pool", "items"):
             assert json.loads(record.read_bytes())["body"]["data"] is not None
     notes = (campaign / "artifacts" / "quarantine" / "notes.txt").read_text()
     assert all(f"{record.parts[-3]}/{record.parts[-2]}" in notes for record in spoilt)
