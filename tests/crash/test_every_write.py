@@ -47,7 +47,7 @@ def run(root: Path, targets: list[str]) -> subprocess.CompletedProcess:
         "NO_COLOR": "1",
     }
     return subprocess.run(
-        command(root / "tiny", "campaign.rounds=1"),
+        command(root / "tiny", "campaign.rounds=1", "executor.retries=8"),
         env=environment, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
 
