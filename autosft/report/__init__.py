@@ -6,6 +6,7 @@ from autosft.report.details import show_build, show_diff, show_doctor, show_hypo
 from autosft.report.evaluation import show_evaluation
 from autosft.report.live import Follower, follow
 from autosft.report.page import render_page, write_page
+from autosft.report.sweep import sweep_markdown, write_sweep
 from autosft.report.tables import (
     make_console,
     print_json,
@@ -35,5 +36,7 @@ __all__ = [
     "show_rounds",
     "show_status",
     "show_taxonomy",
+    "sweep_markdown",
     "write_page",
+    "write_sweep",
 ]
