@@ -269,7 +269,7 @@ def _check_cell(cell: Cell) -> None:
 
 
 def check_equal(cells: Sequence[Cell]) -> None:
-    """Check that the campaigns differ in nothing but what is swept: settings, and fingerprints of what exists.
+    """Check that the campaigns differ in nothing but what is swept: settings, fingerprints of what exists.
 
     Raises:
         FrozenSettingsError: Two differ; names them and what differs.

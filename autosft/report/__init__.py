@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from autosft.report.details import show_build, show_diff, show_doctor, show_hypotheses, show_lineage
+from autosft.report.details import (
+    show_build,
+    show_diff,
+    show_doctor,
+    show_histogram,
+    show_hypotheses,
+    show_leaf,
+    show_lineage,
+)
 from autosft.report.evaluation import show_evaluation
 from autosft.report.live import Follower, follow
 from autosft.report.page import render_page, write_page
@@ -31,7 +39,9 @@ __all__ = [
     "show_diff",
     "show_doctor",
     "show_evaluation",
+    "show_histogram",
     "show_hypotheses",
+    "show_leaf",
     "show_lineage",
     "show_rounds",
     "show_status",

@@ -107,7 +107,9 @@ def test_a_sweep_runs_continues_and_reports(tmp_path):
     assert "only-order" in sweep_markdown(view) and "http" not in paths[3].read_text()
     with pytest.raises(FrozenSettingsError, match="lr"):
         run_sweep(
-            plan(load_config([*SHORT, "trainer.lr=1e-3"]), "families", [0], out, ["only-mix"]), "families", out
+            plan(load_config([*SHORT, "trainer.lr=1e-3"]), "families", [0], out, ["only-mix"]),
+            "families",
+            out,
         )
     with pytest.raises(CampaignError, match="kind families"):
         run_sweep(plan(config, "additive", [0], out, ["base"]), "additive", out)
