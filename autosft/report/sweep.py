@@ -61,7 +61,8 @@ def sweep_markdown(view: View) -> str:
     body = [
         [
             row["variant"], row["n"], score(row["round0_score"]), score(row["best_score"]),
-            _span(row, "best"), score(row["final_score"]), _span(row, "final"), _decimal(row["rounds_to_best"]),
+            _span(row, "best"), score(row["final_score"]), _span(row, "final"),
+            _decimal(row["rounds_to_best"]),
             row["claims"],
             ", ".join(f"{f} {s:.0%}" for f, s in row["family_share"].items()) or "-",
             f"{row['device_hours']:.3f}",
