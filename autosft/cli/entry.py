@@ -15,11 +15,7 @@ from typing import Annotated
 
 import typer
 
-<<<<<<< HEAD
-from autosft.cli import evaluate, llm, operate, read, run
-=======
-from autosft.cli import ablate, evaluate, operate, read, run
->>>>>>> 93bc8a1 (A sweep of components or action families from one command, verified equal and continued by the same command)
+from autosft.cli import ablate, evaluate, llm, operate, read, run
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
