@@ -38,7 +38,8 @@ def sweep_report(folder: Path) -> dict[str, Any]:
     """Return a sweep's result.
 
     Returns:
-        `kind`, `seeds`, `frozen` (fingerprints that all campaigns share); `campaigns`, a row each: best and
+        `kind`, `seeds`, `frozen` (fingerprints that all campaigns share); `missing`, campaigns that have not
+            ended and count in no mean; `campaigns`, a row each: best and
         final score with intervals, rounds to best, share of action families, share of the rounds with a kind
         of action that set a new best (co-occurrence where a round holds several), cost; `variants`, the means
         over campaign seeds; `pairs`, differences of the best scores with Holm's p-values; `residual`, for
@@ -59,16 +60,18 @@ def sweep_report(folder: Path) -> dict[str, Any]:
     cells = [_read_cell(place, *places[place.name]) for place, _, _ in opened]
     order = plan["variants"]
     cells.sort(key=lambda cell: (order.index(cell.variant), cell.seed))
-    rows = [_variant(name, [c.row for c in cells if c.variant == name]) for name in order]
+    # A campaign that is still under way would count as one that found nothing more.
+    done = [cell for cell in cells if cell.row["state"] == "stopped"]
+    rows = [_variant(name, [c.row for c in done if c.variant == name]) for name in order]
     return {
         "sweep": folder.name,
         "kind": plan["kind"],
         "seeds": plan["seeds"],
-        "missing": sorted(set(places) - {place.name for place, _, _ in opened}),
+        "missing": sorted(set(places) - {cell.row["campaign"] for cell in done}),
         "frozen": _frozen(opened[0][2]) if opened else {},
         "variants": rows,
         "campaigns": [cell.row for cell in cells],
-        "pairs": _pairs(cells, order),
+        "pairs": _pairs(done, order),
         "residual": _residual(plan["kind"], rows),
     }
 
@@ -171,6 +174,9 @@ def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     values = np.array([row[f"{name}_score"] for row in scored])
     half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    # Seeds that happen to agree are no surer than their items and training seeds allow.
+    own = [(row[f"{name}_ci_high"] - row[f"{name}_ci_low"]) / 2 for row in scored]
+    half = max(half, fmean(own) / math.sqrt(len(own)))
     mean = float(values.mean())
     return {
         f"{name}_score": mean,

@@ -88,7 +88,7 @@ def sweep_markdown(view: View) -> str:
             f"Interaction: the full gain minus the sum of the single families' gains is {residual}.",
         ]
     if view["missing"]:
-        lines += ["", f"Not started: {_list(view['missing'])}."]
+        lines += ["", f"Not finished: {_list(view['missing'])}."]
     return "\n".join(lines)
 
 
