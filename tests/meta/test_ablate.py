@@ -106,7 +106,7 @@ def test_a_sweep_runs_continues_and_reports(tmp_path):
     assert pair["campaign_seeds"] == 1 and pair["verdict"] in ("better", "worse", "not distinguishable")
     paths = write_sweep(view, out)
     assert json.loads(paths[2].read_text())["kind"] == "families"
-    assert "only-order" in sweep_markdown(view) and "http" not in paths[3].read_text()
+    assert "only-order" in sweep_markdown(view) and "://" not in paths[3].read_text()
     with pytest.raises(FrozenSettingsError, match="lr"):
         run_sweep(
             plan(load_config([*SHORT, "trainer.lr=1e-3"]), "families", [0], out, ["only-mix"]),
