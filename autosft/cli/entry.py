@@ -15,11 +15,12 @@ from typing import Annotated
 
 import typer
 
-from autosft.cli import evaluate, llm, operate, read, run
+from autosft.cli import ablate, evaluate, llm, operate, read, run
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
 run.register(app)
+ablate.register(app)
 read.register(app)
 operate.register(app)
 evaluate.register(app)

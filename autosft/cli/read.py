@@ -37,18 +37,38 @@ def taxonomy(
     number: Annotated[
         int | None, typer.Option("--round", metavar="N", min=0, help="Default: the incumbent.")
     ] = None,
+    leaf: Annotated[
+        str | None,
+        typer.Option("--leaf", metavar="NAME", help="One leaf over all rounds, and what moved it."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show leaves: score, change, supply in the pool."""
-    from autosft.report import show_taxonomy
+    from autosft.report import show_leaf, show_taxonomy
+
+    if leaf is not None:
+        show(meta.views.leaf_history(existing(folder), leaf), as_json, show_leaf)
+        return
 
     show(meta.views.taxonomy(existing(folder), round=number), as_json, show_taxonomy)
 
 
-def actions(folder: FolderArgument = None, as_json: JsonOption = False) -> None:
-    """Show what each applied action did to the pool."""
-    from autosft.report import show_actions
+def actions(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR...", help="Campaign folders, side by side; default runs/lab."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what each applied action did to the pool, or the families of several campaigns side by side."""
+    from autosft.report import show_actions, show_histogram
 
+    if folders and len(folders) > 1:
+        names = [str(existing(folder)) for folder in folders]
+        view = {"campaigns": names, "rounds": meta.views.histogram(folders)}
+        show(view, as_json, show_histogram)
+        return
+    folder = folders[0] if folders else None
     show(meta.views.actions(existing(folder)), as_json, show_actions)
 
 

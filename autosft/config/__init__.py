@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from autosft.config.checks import check_settings
 from autosft.config.compose import conf_dir, config_from_json, load_config, presets
-from autosft.config.frozen import campaign_settings, changed_settings, frozen_settings, settings_fingerprint
+from autosft.config.frozen import (
+    ADDED,
+    campaign_settings,
+    changed_settings,
+    frozen_settings,
+    settings_fingerprint,
+)
 from autosft.config.schema import (
     POLICIES,
     CampaignSettings,
@@ -22,6 +28,7 @@ from autosft.config.schema import (
 )
 
 __all__ = [
+    "ADDED",
     "POLICIES",
     "CampaignSettings",
     "ComponentSettings",

@@ -6,6 +6,7 @@ import re
 
 from autosft.config.schema import POLICIES, Config
 from autosft.errors import ConfigError
+from autosft.types import FAMILIES
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -25,6 +26,11 @@ def check_settings(config: Config) -> None:
         )
     if not campaign.seeds:
         raise _error("campaign.seeds", "at least one training seed is needed", "e.g. campaign.seeds=0,1,2")
+    if campaign.families is not None:
+        unknown = [family for family in campaign.families if family not in FAMILIES]
+        if unknown or not campaign.families:
+            what = f"no action family named {unknown[0]!r}" if unknown else "at least one family is needed"
+            raise _error("campaign.families", what, f"known: {', '.join(FAMILIES)}; null for all")
     if config.policy.name not in POLICIES:
         raise _error(
             "policy.name", f"no policy named {config.policy.name!r}", f"known: {', '.join(POLICIES)}"

@@ -28,6 +28,8 @@ OPERATIONAL = frozenset(
     }
 )
 OPERATIONAL_GROUPS = frozenset({"executor", "spend"})
+# Settings younger than some campaigns, at the value those campaigns had in effect.
+ADDED: Mapping[str, Any] = {"campaign.families": None}
 PATHS = frozenset({"model.path", "pool.path", "suite.path"})
 FROZEN_GROUPS = ("campaign", "trainer", "generate", "suite", "lab")
 

@@ -31,6 +31,7 @@ class CampaignSettings:
         claim_seeds: Fresh training seeds that re-measure an incumbent before it is claimed; 0 claims nothing.
         patience: Stop after this many rounds without a new incumbent, or None to run all rounds.
         target_score: Stop once the incumbent reaches this score, or None.
+        families: Action families that proposals may use, or None for all six.
     """
 
     name: str
@@ -45,6 +46,7 @@ class CampaignSettings:
     claim_seeds: int
     patience: int | None
     target_score: float | None
+    families: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,15 @@ class Agents:
         if proposal is None:
             return None
         c = self._c
-        return try_proposal(proposal, recipe, pool, c.ctx, leaves=c.leaves, tried=history.effects)
+        return try_proposal(
+            proposal,
+            recipe,
+            pool,
+            c.ctx,
+            leaves=c.leaves,
+            tried=history.effects,
+            families=c.config.campaign.families,
+        )
 
     def _plain(self, proposal: Proposal, preview: Trial | None) -> Trial:
         if preview is not None and preview.proposal.canonical == proposal.canonical:

@@ -19,7 +19,7 @@ import orjson
 
 from autosft.actions import ActionContext, BenchmarkIndex, BuildGuard
 from autosft.artifacts import ArtifactStore, write_atomic
-from autosft.config import Config, campaign_settings, changed_settings, settings_fingerprint
+from autosft.config import ADDED, Config, campaign_settings, changed_settings, settings_fingerprint
 from autosft.errors import (
     ArtifactError,
     BaseFingerprintError,
@@ -232,7 +232,7 @@ def check_same_settings(facts: Facts, config: Config, folder: Path) -> None:
     Raises:
         FrozenSettingsError: They differ; every difference is named.
     """
-    lines = changed_settings(facts.settings, campaign_settings(config))
+    lines = changed_settings({**ADDED, **facts.settings}, campaign_settings(config))
     if lines:
         raise FrozenSettingsError(
             "settings are frozen for a campaign: " + "; ".join(lines),

@@ -84,6 +84,7 @@ def try_proposal(
     *,
     leaves: Sequence[str],
     tried: Mapping[str, int],
+    families: Sequence[str] | None = None,
 ) -> Trial:
     """Apply a proposal to the parent's pool.
 
@@ -94,9 +95,13 @@ def try_proposal(
         ctx: Action context of the campaign.
         leaves: All leaves of the primary suites; the gain is the mean over them.
         tried: Effect fingerprint -> round, for everything trained so far.
+        families: Action families the campaign allows; None for all.
     """
     gain = sum(proposal.predicted.get(leaf, 0.0) for leaf in leaves) / max(1, len(leaves))
     recipe = extend(parent, proposal.calls)
+    named = _outside((call.family for call in proposal.calls), families)
+    if named:
+        return Trial(proposal, recipe, "", (), frozenset(), gain, f"uses {named}")
     step = Recipe(pool.fingerprint, proposal.calls, parent.budget_tokens, parent.order, parent.seed)
     try:
         after, diffs = apply_recipe(step, pool, ctx)
@@ -106,9 +111,20 @@ def try_proposal(
     refusal = ""
     if all(diff.family is None for diff in diffs):
         refusal = "changes nothing on the parent's pool"
+    elif left_out := _outside((diff.family for diff in diffs), families):
+        # A family is what an action does, not what it is called.
+        refusal = f"amounts to {left_out}"
     elif effect in tried:
         refusal = f"equals round {tried[effect]}, which was measured"
     return Trial(proposal, recipe, effect, tuple(diffs), touched_rows(pool, after), gain, refusal)
+
+
+def _outside(used: Iterable[str | None], families: Sequence[str] | None) -> str:
+    """Name the families in use that the campaign leaves out, or ''."""
+    if families is None:
+        return ""
+    left_out = sorted({family for family in used if family is not None and family not in families})
+    return f"{', '.join(left_out)}, which campaign.families leaves out" if left_out else ""
 
 
 def calibration(rounds: Sequence[PastRound], analyst: str) -> float:

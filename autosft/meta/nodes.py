@@ -351,7 +351,13 @@ class Nodes:
             if self._agents is not None and not rival
             else [
                 try_proposal(
-                    p, parent.recipe, parent_build.pool, c.ctx, leaves=c.leaves, tried=history.effects
+                    p,
+                    parent.recipe,
+                    parent_build.pool,
+                    c.ctx,
+                    leaves=c.leaves,
+                    tried=history.effects,
+                    families=c.config.campaign.families,
                 )
                 for p in (proposals if rival else sorted(proposals, key=lambda p: p.analyst))
             ]

@@ -35,4 +35,5 @@ def gather_sources(campaign: Campaign, number: int, parent: RoundFacts, history:
         proposals=history.past_proposals(),
         artifacts=tuple(artifacts),
         programs=tuple(c.config.programs),
+        families=c.config.campaign.families,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from autosft.meta.campaign import read_facts
 from autosft.meta.history import History, RoundFacts
 from autosft.spend import read_ledger
 
+# A leaf that this many measured rounds aimed at, each with rows for it, and none moved.
+TAUGHT_IN_VAIN = 3
 # Entries that an operator adds between runs; they re-open nothing.
 BY_OPERATOR = ("round.invalidated", "parent.chosen")
 
@@ -133,6 +135,9 @@ def _verdict(r: RoundFacts) -> str:
 def taxonomy(out: Path, round: int | None = None) -> list[dict[str, Any]]:
     """Return a round's leaves (the incumbent's if `round` is None) with score, supply and history.
 
+    `cannot_teach_yet` marks a leaf that at least `TAUGHT_IN_VAIN` measured rounds targeted with rows in their
+    pools, none of which changed it distinguishably.
+
     Raises:
         CampaignError: The round is not recorded or has no scores.
     """
@@ -151,6 +156,7 @@ def taxonomy(out: Path, round: int | None = None) -> list[dict[str, Any]]:
             )
         chosen = measured[round]
     best, targeted = history.incumbent, targeted_rounds(history)
+    vain = taught_in_vain(history)
     previous = next((r for r in reversed(history.rounds) if r.round < chosen.round and r.measured), None)
     leaves = []
     for leaf, values in chosen.data["leaves"].items():
@@ -164,9 +170,57 @@ def taxonomy(out: Path, round: int | None = None) -> list[dict[str, Any]]:
                 "delta_best": None if best_score is None else values["score"] - best_score,
                 "delta_previous": None if before is None else values["score"] - before,
                 "targeted_rounds": targeted.get(leaf, []),
+                "cannot_teach_yet": leaf in vain,
             }
         )
     return leaves
+
+
+def taught_in_vain(history: History) -> set[str]:
+    """Return the leaves that supply cannot teach so far: targeted, supplied, never moved."""
+    by_round = {r.round: r for r in history.rounds if r.measured and r.round not in history.invalidated}
+    found = set()
+    for leaf, rounds in targeted_rounds(history).items():
+        tried = [by_round[n] for n in rounds if n in by_round]
+        supplied = [r for r in tried if r.data["leaves"].get(leaf, {}).get("supply_rows")]
+        moved = any(r.data["leaf_verdicts"].get(leaf) in ("better", "worse") for r in tried)
+        if len(supplied) >= TAUGHT_IN_VAIN and not moved:
+            found.add(leaf)
+    return found
+
+
+def leaf_history(out: Path, leaf: str) -> list[dict[str, Any]]:
+    """Return a leaf's score, supply and verdict in every measured round, with the actions of the round.
+
+    `batch` names the actions of a round that moved the leaf distinguishably against its parent: co-occurrence
+    where a round holds several.
+
+    Raises:
+        CampaignError: No round has scored such a leaf.
+    """
+    read_facts(out)
+    _, history = _open(out)
+    measured = [r for r in history.rounds if r.measured and leaf in r.data["leaves"]]
+    if not measured:
+        known = sorted({name for r in history.rounds if r.measured for name in r.data["leaves"]})
+        hint = f"known: {', '.join(known)}" if known else "no round has scores yet"
+        raise CampaignError(f"no leaf named {leaf!r}", where=str(out), hint=hint)
+    scores = {r.round: r.data["leaves"][leaf]["score"] for r in measured}
+    targeted = targeted_rounds(history).get(leaf, [])
+    return [
+        {
+            "round": r.round,
+            "parent": r.parent,
+            "leaf": leaf,
+            **r.data["leaves"][leaf],
+            "parent_score": None if r.parent is None else scores.get(r.parent),
+            "verdict": (verdict := r.data["leaf_verdicts"].get(leaf)),
+            "targeted": r.round in targeted,
+            "batch": list(r.data["kinds"]) if verdict in ("better", "worse") else [],
+            "invalidated": history.invalidated.get(r.round),
+        }
+        for r in measured
+    ]
 
 
 def targeted_rounds(history: History) -> dict[str, list[int]]:
@@ -205,6 +259,20 @@ def actions(out: Path) -> list[dict[str, Any]]:
         }
         for r in history.rounds
         for diff in r.data["diffs"]
+    ]
+
+
+def histogram(campaigns: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the action histogram of several campaigns side by side: a row a round, a mapping a campaign.
+
+    `families` maps each campaign's place in the list, as text, to family -> number of actions; a round that a
+    campaign does not have is None there.
+    """
+    found = [{r["round"]: r["families"] for r in rounds(out)} for out in campaigns]
+    last = max((number for known in found for number in known), default=0)
+    return [
+        {"round": number, "families": {str(i): known.get(number) for i, known in enumerate(found)}}
+        for number in range(1, last + 1)
     ]
 
 

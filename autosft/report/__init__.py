@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from autosft.report.details import show_build, show_diff, show_doctor, show_hypotheses, show_lineage
+from autosft.report.details import (
+    show_build,
+    show_diff,
+    show_doctor,
+    show_histogram,
+    show_hypotheses,
+    show_leaf,
+    show_lineage,
+)
 from autosft.report.evaluation import show_evaluation
 from autosft.report.live import Follower, follow
 from autosft.report.page import render_page, write_page
+from autosft.report.sweep import sweep_markdown, write_sweep
 from autosft.report.tables import (
     make_console,
     print_json,
@@ -30,10 +39,14 @@ __all__ = [
     "show_diff",
     "show_doctor",
     "show_evaluation",
+    "show_histogram",
     "show_hypotheses",
+    "show_leaf",
     "show_lineage",
     "show_rounds",
     "show_status",
     "show_taxonomy",
+    "sweep_markdown",
     "write_page",
+    "write_sweep",
 ]

@@ -205,3 +205,32 @@ def _indented(console: Console, text: object, by: int = 2, *, style: str = "") -
     from rich.padding import Padding
 
     console.print(Padding(plain_text(text, style), (0, 0, 0, by), expand=False))
+
+
+def show_leaf(console: Console, rounds: Sequence[View]) -> None:
+    """Print one leaf over the rounds, and the batch of actions that moved it."""
+    table = make_table("round", "from", "score", "parent", "rows", "verdict", "moved by")
+    for row in rounds:
+        table.add_row(
+            plain_text(f"{row['round']}{'*' if row['targeted'] else ''}"),
+            plain_text("-" if row["parent"] is None else row["parent"]),
+            plain_text(score(row["score"])),
+            plain_text(score(row["parent_score"])),
+            plain_text(count(row["supply_rows"])),
+            plain_text(row["verdict"] or "-"),
+            plain_text(", ".join(row["batch"]) or "-"),
+        )
+    console.print(table)
+    console.print("* targeted by the round's hypothesis", style="dim")
+
+
+def show_histogram(console: Console, view: View) -> None:
+    """Print the families of several campaigns, a line a round."""
+    names = [str(name) for name in view["campaigns"]]
+    table = make_table("round", *(f"[{i}]" for i in range(len(names))))
+    for row in view["rounds"]:
+        cells = [families_text(row["families"][str(i)]) for i in range(len(names))]
+        table.add_row(plain_text(row["round"]), *(plain_text(cell) for cell in cells))
+    console.print(table)
+    for i, name in enumerate(names):
+        console.print(plain_text(f"[{i}] {name}", "dim"))

@@ -51,7 +51,24 @@ def render_page(view: View) -> str:
     Args:
         view: What `autosft.meta.views_report.campaign_report` returns.
     """
+    columns = _columns(view["rounds"])
+    return render_template(
+        "page.html.j2",
+        v=view,
+        headline=summary.headline(view),
+        sentences=summary.sentences(view),
+        figures=figures.draw(view),
+        void={r["round"] for r in view["lineage"] if r["invalidated"]},
+        columns=columns,
+        long=len(view["rounds"]) > MAX_OPEN,
+        heat=_heat(view["leaves"], columns, view["status"]["incumbent"]),
+    )
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Render a template of the package with the shared style sheet, given as `css`, and filters."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("autosft.report", "templates"),
@@ -68,22 +85,8 @@ def render_page(view: View) -> str:
         duration=duration,
         percent=lambda value: "-" if value is None else f"{value:.1%}",
     )
-    from markupsafe import Markup
-
     css = (files("autosft.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    columns = _columns(view["rounds"])
-    page = environment.get_template("page.html.j2").render(
-        v=view,
-        css=Markup(css),
-        headline=summary.headline(view),
-        sentences=summary.sentences(view),
-        figures=figures.draw(view),
-        void={r["round"] for r in view["lineage"] if r["invalidated"]},
-        columns=columns,
-        long=len(view["rounds"]) > MAX_OPEN,
-        heat=_heat(view["leaves"], columns, view["status"]["incumbent"]),
-    )
-    return page
+    return environment.get_template(name).render(css=Markup(css), **values)
 
 
 def _finalize(value: Any) -> Any:

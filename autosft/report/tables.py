@@ -107,7 +107,10 @@ def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
             plain_text(score(row.get("delta_best"), signed=True)),
             plain_text(count(row.get("supply_rows"))),
             plain_text(count(row.get("supply_tokens"))),
-            plain_text(_words(row.get("targeted_rounds"))),
+            plain_text(
+                _words(row.get("targeted_rounds"))
+                + (" (cannot teach yet)" if row.get("cannot_teach_yet") else "")
+            ),
         )
     console.print(table)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class Analyst:
     def collect(self, sources: Sources, attempt: int) -> Evidence:
         """Measure this analyst's part of the sources."""
         findings = tuple(self.findings(sources))
-        return Evidence(self.name, sources.round, findings, sources.artifacts, attempt)
+        return Evidence(self.name, sources.round, findings, sources.artifacts, attempt, sources.families)
 
     def read(self, data: Mapping[str, Any]) -> Evidence:
         """Read stored evidence back."""
@@ -128,9 +128,25 @@ def pick(candidates: list[dict[str, Any]], evidence: Evidence, why_none: str) ->
     """
     if not candidates:
         return abstention(why_none)
+    candidates = [kept for kept in (within(c, evidence.families) for c in candidates) if kept is not None]
+    if not candidates:
+        return abstention("every idea uses a family that campaign.families leaves out")
     if evidence.attempt >= len(candidates):
         return abstention(f"all {len(candidates)} ideas were run from this parent")
     return candidates[evidence.attempt]
+
+
+def within(candidate: dict[str, Any], families: Sequence[str] | None) -> dict[str, Any] | None:
+    """Return a proposal without the actions of families that are left out, or None if none remains.
+
+    Args:
+        candidate: A proposal as plain data.
+        families: Families the campaign allows; None for all.
+    """
+    if families is None:
+        return candidate
+    actions = [a for a in candidate["actions"] if str(a["kind"]).split("/", maxsplit=1)[0] in families]
+    return {**candidate, "actions": actions} if actions else None
 
 
 def abstention(reason: str) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Evidence:
         artifacts: Ids of the artifacts it was measured on, `kind/fingerprint`.
         attempt: Proposals of this analyst that were already run from the same parent: equal evidence must not
             lead to the same proposal twice.
+        families: Action families that proposals may use; None for all.
     """
 
     analyst: str
@@ -45,6 +46,7 @@ class Evidence:
     findings: tuple[Finding, ...]
     artifacts: tuple[str, ...]
     attempt: int = 0
+    families: tuple[str, ...] | None = None
 
     def of(self, metric: str) -> dict[str, Mapping[str, Any]]:
         """Return subject -> values of one metric, in order."""
@@ -52,13 +54,24 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return asdict(self)
+        data = asdict(self)
+        if self.families is None:
+            del data["families"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evidence:
         """Read what `to_json` wrote."""
         findings = tuple(Finding(f["metric"], f["subject"], f["values"]) for f in data["findings"])
-        return cls(data["analyst"], data["round"], findings, tuple(data["artifacts"]), data["attempt"])
+        families = data.get("families")
+        return cls(
+            data["analyst"],
+            data["round"],
+            findings,
+            tuple(data["artifacts"]),
+            data["attempt"],
+            None if families is None else tuple(families),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,7 @@ class Sources:
         proposals: Earlier proposals, oldest first.
         artifacts: Ids of the artifacts above.
         programs: Names of the programs that actions may use.
+        families: Action families that proposals may use; None for all.
     """
 
     round: int
@@ -121,3 +135,4 @@ class Sources:
     proposals: tuple[PastProposal, ...]
     artifacts: tuple[str, ...]
     programs: tuple[str, ...]
+    families: tuple[str, ...] | None = None

@@ -50,7 +50,8 @@ def propose(evidence: Evidence, seed: int, families: tuple[str, ...] = FAMILIES)
     names: dict[str, list[str]] = {}
     for values in evidence.of("name").values():
         names.setdefault(str(values["kind"]), []).append(str(values["name"]))
-    menu = [entry for entry in catalogue() if entry["family"] in families]
+    allowed = families if evidence.families is None else evidence.families
+    menu = [entry for entry in catalogue() if entry["family"] in allowed and entry["family"] in families]
     actions: list[tuple[str, dict[str, Any]]] = []
     wanted = rng.randint(1, MAX_ACTIONS)
     for _ in range(MAX_TRIES):
