@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 HEAD = """\
-# Tested versions of everything that autosft[dev] brings along, on Python 3.11. Set-up and CI install with these;
-# the ranges in pyproject.toml are what the package itself asks for. Written by scripts/write_constraints.py.
+# Tested versions of everything that autosft[dev] brings along, on Python 3.11. Set-up and CI install with
+# these; the ranges in pyproject.toml are what the package asks for. Written by scripts/write_constraints.py.
 """
 
 
