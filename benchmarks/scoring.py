@@ -3,8 +3,8 @@
     python benchmarks/scoring.py [--peer PYTHON_WITH_LM_EVAL] [--samples 10]
 
 Both score the same responses in one process, one after the other; processor time is compared, so that load
-does not count, and imports are left out. Needs
-AUTOSFT_DATA (IFEval's prompts and GPT-4's published responses) and NLTK_DATA.
+does not count; imports and the loading of language tables are left out of both. Needs AUTOSFT_DATA (IFEval's
+prompts and GPT-4's published responses) and NLTK_DATA.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ start = time.process_time()
 from lm_eval.tasks.ifeval.utils import process_results
 loaded = time.process_time() - start
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+import langdetect
+langdetect.detect("Some words to load the tables.")
+import nltk
+nltk.sent_tokenize("One. Two.")
 process_results(rows[0]["doc"], [rows[0]["response"]])
 start = time.process_time()
 found = [process_results(row["doc"], [row["response"]]) for row in rows]
@@ -82,6 +86,11 @@ def work(prompts: Path, responses: Path, samples: int) -> list[dict[str, object]
 
 def score_own(rows: list[dict[str, object]], folder: Path) -> dict[str, float]:
     from autosft.evals import Output, load_suite, score_outputs, summarise
+    from autosft.taxonomy.verifiers.languages import is_language
+    from autosft.taxonomy.verifiers.nltk_text import sentences
+
+    is_language("Some words to load the tables.", "en")
+    sentences("One. Two.")
 
     suite = load_suite("ifeval", path=folder)
     outputs = [

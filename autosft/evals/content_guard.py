@@ -60,11 +60,11 @@ def content_flags(prompt: str, response: str, requirements: Sequence[Requirement
 def _echoes(words: Sequence[str], asked: Sequence[str]) -> bool:
     if len(words) < ECHO_WORDS or len(asked) < ECHO_WORDS:
         return False
-    known = {tuple(asked[k : k + ECHO_WORDS]) for k in range(len(asked) - ECHO_WORDS + 1)}
-    covered = [False] * len(words)
-    for start in range(len(words) - ECHO_WORDS + 1):
-        if tuple(words[start : start + ECHO_WORDS]) in known:
-            covered[start : start + ECHO_WORDS] = [True] * ECHO_WORDS
+    known = set(zip(*(asked[k:] for k in range(ECHO_WORDS)), strict=False))
+    covered = bytearray(len(words))
+    for start, run in enumerate(zip(*(words[k:] for k in range(ECHO_WORDS)), strict=False)):
+        if run in known:
+            covered[start : start + ECHO_WORDS] = b"\1" * ECHO_WORDS
     return sum(covered) >= ECHO_FRAC * len(words)
 
 
