@@ -25,6 +25,7 @@ from autosft.errors import ConfigError
 from autosft.evals import Suite, read_items, read_outputs, write_items
 from autosft.evals.aggregates import aggregate
 from autosft.evals.outputs import Output, write_outputs
+from autosft.evals.repaired import repaired_scores
 from autosft.evals.score import score_outputs
 from autosft.executor.base import base_fingerprint, check_base
 from autosft.executor.prompts import Prompts, items_sha, make_prompts, read_prompts
@@ -35,7 +36,7 @@ from autosft.types import CONTENT_PREFIXES, Event, GenerateSettings
 #: Answers of one chunk, about: what a killed run may lose.
 CHUNK_ANSWERS = 256
 #: Raise it when equal answers would get other results.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +252,15 @@ class _Evaluation:
         items = read_items(items_path)
         self._emit(Event("stage", f"{suite}: scoring {len(items)} items"))
         start = time.perf_counter()
-        scores = score_outputs(items, read_outputs(outputs_path))
+        outputs = read_outputs(outputs_path)
+        scores = score_outputs(items, outputs)
+        repaired = repaired_scores(items, outputs, scores)
         with self._store.create("scores", key) as step:
             score_table(scores, step.path)
             kinds = {r.id.startswith(CONTENT_PREFIXES) for item in items for r in item.requirements}
             step.data = aggregate(suite, scores, by_kind=len(kinds) == 2)
+            if repaired is not None:
+                step.data["repaired"] = aggregate(suite, repaired)["metrics"]
             if any(r.id.startswith("code:") for item in items for r in item.requirements):
                 from autosft.taxonomy.sandbox import isolation
 

@@ -40,6 +40,11 @@ def show_evaluation(console: Console, result: Mapping[str, Any]) -> None:
                 score(None if se is None else _DETECTABLE_SE * se * 2**0.5),
             )
         console.print(table)
+        for metric, value in (suite.get("repaired") or {}).items():
+            console.print(
+                f"repaired checks, {clean(metric)}: {score(value['mean'])} "
+                f"[{score(value['ci_low'])}, {score(value['ci_high'])}], {count(value['n_items'])} items"
+            )
         console.print(
             f"of {count(counts['answers'])} answers {count(counts['truncated'])} cut off, "
             f"{count(counts['empty'])} blank; the content guard flags {count(counts['flagged'])}, "

@@ -67,11 +67,11 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     scored = {leaf: v for leaf, v in leaves.items() if v["dev_score"] >= 0}
     small = {leaf: 0.02 * (1 - v["dev_score"]) for leaf, v in scored.items()}
     if candidates or pool["rows"] > 1:
-        claim = "Rows that nearly repeat others waste budget."
-        candidates.append(proposal(claim, [("prune/near_duplicates", {"threshold": 0.85})], small, evidence))
         claim = "Prompts worded in more ways carry over to wordings that no row has."
         action = ("repair/prompt_reword", {"change": "vary", "frac": 0.5})
         candidates.append(proposal(claim, [action], small, evidence))
+        claim = "Rows that nearly repeat others waste budget."
+        candidates.append(proposal(claim, [("prune/near_duplicates", {"threshold": 0.85})], small, evidence))
     return pick(candidates, evidence, "there are no rows")
 
 

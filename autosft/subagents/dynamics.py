@@ -19,7 +19,8 @@ from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import PLAIN, Checked, check_rows, mean
 
 LAST_FRAC = 0.2
-CHAT_FRAC = 0.2
+CHAT_FRAC = 0.08
+MUCH_CHAT_FRAC = 0.2
 FEW_FAILING = 0.02
 LEARNED = 0.9
 SOURCE_EXCESS = 0.25
@@ -118,9 +119,6 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     further = _remix(evidence, scored, n=7, factor=1.5)
     if further is not None:
         candidates.append(_join([further], evidence))
-    claim = "Short rows first ease the start."
-    predicted = {leaf: 0.02 * (1 - v["score"]) for leaf, v in scored.items()}
-    candidates.append(proposal(claim, [("order/curriculum", {"by": "length"})], predicted, evidence))
     return pick(candidates, evidence, "losses, positions and shares give no reason to move anything")
 
 
@@ -166,7 +164,7 @@ def _remix(evidence: Evidence, scored: dict[str, Any], *, n: int, factor: float)
     claims = [f"more budget for {', '.join(leaf for _, leaf in weak)}"] if weak else []
     chat = evidence.of("leaf").get(PLAIN)
     if chat and chat["token_frac"] > CHAT_FRAC:
-        params["plain"] = 0.5
+        params["plain"] = 0.3 if chat["token_frac"] > MUCH_CHAT_FRAC else 0.5
         claims.append(f"plain chat takes {chat['token_frac']:.0%} of it at loss {chat['loss']:.2f}")
     if not claims:
         return None

@@ -75,8 +75,8 @@ def propose(evidence: Evidence) -> dict[str, Any]:
     candidates = []
     if "order" in never:
         predicted = {leaf: 0.1 * (1 - leaves[leaf]["score"]) for leaf in leaves}
-        claim = "Order was never tried; short responses first ease the start."
-        candidates.append(proposal(claim, [("order/curriculum", {"by": "length"})], predicted, evidence))
+        claim = "Order was never tried; sound rows last leave the better habits."
+        candidates.append(proposal(claim, [("order/verified_last", {})], predicted, evidence))
     if "mix" in never and supplied:
         claim = "The mixture was never changed; the weakest leaves get twice their share."
         candidates.append(_more(claim, supplied[:5], 2.0, 0.15, evidence))

@@ -68,7 +68,10 @@ def test_language_detection_equals_seed_0(shared: Path) -> None:
         assert found == (row["strict"], row["loose"]), row["id"]
 
 
-PIECES = "ab cd XYZ  ÀÉÎõüß ăâĐđơư șțşţ ỵ̃ ́ 你好世界 かなカナ ㄅㄆ 한국어 Привет العربية हिन्दी —’…\u00a0\u3000 1!\t\n\0 😀İıﬁＡｂ\ud800"
+PIECES = (
+    "ab cd XYZ  ÀÉÎõüß ăâĐđơư șțşţ ỵ̃ ́ 你好世界 かなカナ ㄅㄆ 한국어 Привет العربية हिन्दी "
+    "—’…\u00a0\u3000 1!\t\n\0 😀İıﬁＡｂ\ud800"
+)
 
 
 def test_faster_detection_equals_the_packages_own(shared: Path) -> None:
@@ -80,7 +83,12 @@ def test_faster_detection_equals_the_packages_own(shared: Path) -> None:
     factory.seed = 0
     rng = random.Random(1)
     texts = [row["response"] for row in rows(shared / "data/parity/ifeval_parity.jsonl")[::15]]
-    texts += [text.upper() for text in texts[::4]] + ["", " ", "MAIL me@x.org http://x.org/a?b", "ab " * 9_000]
+    texts += [text.upper() for text in texts[::4]] + [
+        "",
+        " ",
+        "MAIL me@x.org http://x.org/a?b",
+        "ab " * 9_000,
+    ]
     texts += ["".join(rng.choice(PIECES) for _ in range(rng.choice((1, 2, 5, 30, 300)))) for _ in range(400)]
     for text in texts:
         detector = factory.create()

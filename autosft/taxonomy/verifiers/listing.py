@@ -62,6 +62,7 @@ class Verifier:
         requires: Packages outside the standard library that it imports when it runs.
         loose: Whether dropping first and last lines and asterisks is worth trying; not for code.
         executes: It runs code in processes of their own: slow, and worth doing side by side.
+        repairs: The official id whose known fault it is without (see `evals.repaired`), or "".
     """
 
     id: str
@@ -72,6 +73,7 @@ class Verifier:
     requires: tuple[str, ...] = ()
     loose: bool = True
     executes: bool = False
+    repairs: str = ""
 
     def arguments(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Check a requirement's arguments; nulls are dropped (IFEval pads with them), 0 and '' are kept.
@@ -196,4 +198,5 @@ def _load(key: str) -> Verifier:
         requires=tuple(getattr(module, "REQUIRES", ())),
         loose=bool(getattr(module, "LOOSE", True)),
         executes=bool(getattr(module, "EXECUTES", False)),
+        repairs=str(getattr(module, "REPAIRS", "")),
     )
