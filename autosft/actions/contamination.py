@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autosft.actions.decontaminate import HELD_OUT, NGRAM_WORDS, SHARE_OF_ITEM, BenchmarkIndex, scan
-from autosft.actions.words import normal_words
+from autosft.engine.normal import normal_words
 from autosft.errors import ConfigError
 from autosft.evals import Suite
 from autosft.pool import Pool

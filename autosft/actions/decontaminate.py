@@ -15,13 +15,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from autosft.actions.words import UIntArray, WordHasher, member, whole_hash
+from autosft.engine.words import (
+    SCHEME,
+    HashedTexts,
+    UIntArray,
+    find_grams,
+    gram_table,
+    hash_column,
+    hash_texts,
+    member,
+)
 from autosft.errors import SuiteError
 from autosft.identity import fingerprint
 from autosft.pool import Pool
-from autosft.types import Row
 
 NGRAM_WORDS = 13
 SHARE_OF_ITEM = 0.5
@@ -52,20 +62,21 @@ class BenchmarkIndex:
     @classmethod
     def from_items(cls, name: str, texts: Iterable[str], n: int = NGRAM_WORDS) -> BenchmarkIndex:
         """Index a suite's prompts, references and tests; texts without a word are left out."""
-        hashed = WordHasher().hash_texts(texts)
+        hashed = hash_texts(texts)
         lengths = np.diff(hashed.starts)
-        short = [
-            whole_hash(hashed.words[a : a + k])
-            for a, k in zip(hashed.starts, lengths, strict=False)
-            if 0 < k < n
-        ]
+        short = hashed.whole()[(lengths > 0) & (lengths < n)]
         grams, owner = hashed.ngrams(n)
         numbers = np.cumsum(lengths >= n) - 1
         pairs = np.unique(np.stack([grams, numbers[owner].astype(np.uint64)]), axis=1)
         items = pairs[1].astype(np.int64)
         distinct = np.bincount(items, minlength=int((lengths >= n).sum()))
         needed = np.ceil(distinct * SHARE_OF_ITEM).astype(np.int64)
-        return cls(name, n, pairs[0], items, needed, np.unique(np.array(short, dtype=np.uint64)))
+        return cls(name, n, pairs[0], items, needed, np.unique(short))
+
+    @cached_property
+    def distinct(self) -> UIntArray:
+        """The distinct n-grams of all long texts, sorted."""
+        return np.unique(self.grams)
 
     @property
     def held_out(self) -> bool:
@@ -91,6 +102,7 @@ class BenchmarkIndex:
         """Return plain JSON data; `from_json` reads it back."""
         return {
             "name": self.name,
+            "scheme": SCHEME,
             "n": self.n,
             "grams": [f"{gram:016x}" for gram in self.grams.tolist()],
             "items": self.items.tolist(),
@@ -105,6 +117,12 @@ class BenchmarkIndex:
         Raises:
             SuiteError: The data is something else.
         """
+        if data.get("scheme") != SCHEME:
+            raise SuiteError(
+                "these digests were made by another version of autosft",
+                where="benchmark index",
+                hint="seal the suite again, or use the version that made them",
+            )
         try:
             grams = np.array([int(gram, 16) for gram in data["grams"]], dtype=np.uint64)
             short = np.array([int(digest, 16) for digest in data["short"]], dtype=np.uint64)
@@ -115,69 +133,69 @@ class BenchmarkIndex:
             raise SuiteError(f"not the digests of a suite: {error}", where="benchmark index") from None
 
 
-def scan(pool: Pool, indexes: Sequence[BenchmarkIndex]) -> dict[str, NDArray[np.bool_]]:
+def scan(
+    pool: Pool, indexes: Sequence[BenchmarkIndex], workers: int | None = None
+) -> dict[str, NDArray[np.bool_]]:
     """Find contaminated rows.
 
     Args:
         pool: All turns of all rows are read.
         indexes: Suites; those that are held out are joined under `held_out`.
+        workers: Threads; one a core if None. The result does not depend on it.
 
     Returns:
         Suite name -> which rows hold text of it.
     """
     hits = {index.name: np.zeros(len(pool), dtype=bool) for index in indexes}
-    hasher = WordHasher()
+    tables = {index.fingerprint: gram_table(index.distinct) for index in indexes}
     for start in range(0, len(pool), _CHUNK_ROWS):
-        rows = pool.rows()[start : start + _CHUNK_ROWS]
-        turns = hasher.hash_texts(m.content for r in rows for m in r.messages)
-        row_of = np.repeat(np.arange(len(rows)), [len(r.messages) for r in rows])
-        short_keys, short_rows = _short_texts(rows, turns.words, turns.starts)
-        grams = {n: turns.ngrams(n) for n in {index.n for index in indexes}}
+        part = pool.table.slice(start, _CHUNK_ROWS).column("messages").combine_chunks()
+        part = part if isinstance(part, pa.Array) else pa.concat_arrays(part.chunks)
+        turns = part.flatten()
+        hashed = hash_column(turns.field("content"), workers)
+        counts = np.diff(part.offsets.to_numpy())
+        row_of = np.repeat(np.arange(len(counts)), counts)
+        prompts = pc.not_equal(turns.field("role"), "assistant").to_numpy(zero_copy_only=False)
+        short_keys, short_rows = _short_texts(hashed, counts, row_of, prompts)
         for index in indexes:
-            values, owner = grams[index.n]
-            found = hits[index.name][start : start + len(rows)]
-            found |= _long_hits(index, values, row_of[owner], len(rows))
+            found = hits[index.name][start : start + len(counts)]
+            texts, grams = find_grams(hashed, index.n, tables[index.fingerprint])
+            found |= _long_hits(index, grams, row_of[texts], len(counts))
             at, _ = member(short_keys, index.short)
             found[short_rows[at]] = True
     return hits
 
 
 def _long_hits(
-    index: BenchmarkIndex, grams: UIntArray, row_of: NDArray[np.int64], n_rows: int
+    index: BenchmarkIndex, grams: NDArray[np.int64], row_of: NDArray[np.int64], n_rows: int
 ) -> NDArray[np.bool_]:
-    """Rows that hold at least the needed number of distinct n-grams of one item."""
+    """Rows that hold at least the needed number of distinct n-grams of one item.
+
+    Args:
+        index: The suite.
+        grams: Places in `index.distinct` of the n-grams that were found.
+        row_of: The row of each.
+        n_rows: Rows looked at.
+    """
     found = np.zeros(n_rows, dtype=bool)
-    if not len(index.grams):
-        return found
-    first = np.searchsorted(index.grams, grams, side="left")
-    counts = np.searchsorted(index.grams, grams, side="right") - first
-    hit = np.flatnonzero(counts)
-    if not len(hit):
+    if not len(grams):
         return found
     # A gram may belong to several items: expand each hit to all of them.
-    repeats = counts[hit]
+    first = np.searchsorted(index.grams, index.distinct[grams], side="left")
+    repeats = np.searchsorted(index.grams, index.distinct[grams], side="right") - first
     offsets = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    entry = np.repeat(first[hit], repeats) + offsets
-    pairs = np.unique(np.stack([np.repeat(row_of[hit], repeats), entry]), axis=1)
+    entry = np.repeat(first, repeats) + offsets
+    pairs = np.unique(np.stack([np.repeat(row_of, repeats), entry]), axis=1)
     row_item, shared = np.unique(np.stack([pairs[0], index.items[pairs[1]]]), axis=1, return_counts=True)
     found[row_item[0][shared >= index.needed[row_item[1]]]] = True
     return found
 
 
 def _short_texts(
-    rows: Sequence[Row], words: UIntArray, starts: NDArray[np.int64]
+    turns: HashedTexts, counts: NDArray[np.int64], row_of: NDArray[np.int64], prompts: NDArray[np.bool_]
 ) -> tuple[UIntArray, NDArray[np.int64]]:
     """Digests of prompt turns and of whole rows, and the row of each."""
-    keys: list[int] = []
-    owners: list[int] = []
-    turn = 0
-    for number, row in enumerate(rows):
-        first = starts[turn]
-        for message in row.messages:
-            if message.role != "assistant":
-                keys.append(whole_hash(words[starts[turn] : starts[turn + 1]]))
-                owners.append(number)
-            turn += 1
-        keys.append(whole_hash(words[first : starts[turn]]))
-        owners.append(number)
-    return np.array(keys, dtype=np.uint64), np.array(owners, dtype=np.int64)
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    rows = HashedTexts(turns.words, turns.starts[ends])
+    keys = np.concatenate([turns.whole()[prompts], rows.whole()])
+    return keys, np.concatenate([row_of[prompts], np.arange(len(counts))])

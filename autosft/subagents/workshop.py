@@ -15,8 +15,8 @@ import orjson
 
 from autosft.actions import ActionContext, BenchmarkIndex, scan
 from autosft.actions.made import FILE, KIND
-from autosft.actions.near import near_duplicates
 from autosft.artifacts import ArtifactStore
+from autosft.engine.near import near_duplicates
 from autosft.errors import ActionError
 from autosft.identity import fingerprint
 from autosft.pool import Pool

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autosft.actions import check_call, diff_pools, kinds, load
-from autosft.actions.near import near_duplicates
+from autosft.engine.near import near_duplicates
 from autosft.errors import ActionError, ActionParamsError, EmptyPoolError, LineageError, UnknownActionError
 from autosft.pool import Pool, made_row, new_row
 from autosft.types import CONTENT_PREFIXES, ActionCall, Requirement

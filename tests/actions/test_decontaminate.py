@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autosft.actions import BenchmarkIndex, scan
-from autosft.actions.words import normal_words
+from autosft.engine.normal import normal_words
 from autosft.errors import SuiteError
 from autosft.pool import Pool, new_row
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from autosft.actions.context import ActionContext
 from autosft.actions.params import ActionParams
-from autosft.actions.words import normal_words
+from autosft.engine.normal import normal_words
 from autosft.pool import Pool, base_id
 from autosft.types import Row
 

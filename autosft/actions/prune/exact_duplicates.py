@@ -9,7 +9,7 @@ from pydantic import Field
 
 from autosft.actions.context import ActionContext, failing
 from autosft.actions.params import RowFilter
-from autosft.actions.words import normal_words
+from autosft.engine.normal import normal_words
 from autosft.pool import Pool
 from autosft.types import Row
 

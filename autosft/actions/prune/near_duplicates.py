@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from autosft.actions.context import ActionContext
-from autosft.actions.near import near_duplicates
 from autosft.actions.params import RowFilter
+from autosft.engine.near import near_duplicates
 from autosft.pool import Pool
 from autosft.types import Row
 

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from autosft.actions.context import ActionContext
 from autosft.actions.decontaminate import scan
-from autosft.actions.near import near_duplicates
 from autosft.actions.params import ActionParams, Name
+from autosft.engine.near import near_duplicates
 from autosft.errors import ActionError
 from autosft.pool import Pool
 from autosft.types import Row
