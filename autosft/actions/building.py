@@ -22,11 +22,12 @@ from autosft.actions.apply import apply_recipe, check_lineage
 from autosft.actions.context import ActionContext
 from autosft.actions.decontaminate import HELD_OUT, BenchmarkIndex, scan
 from autosft.actions.guard import BuildGuard
-from autosft.actions.plan import Plan, make_plan
+from autosft.actions.plan import Plan, make_plan, strata_of
 from autosft.artifacts import Artifact, ArtifactStore
+from autosft.engine.ragged import Ragged
 from autosft.errors import ArtifactError, EmptyPoolError, TemplateError
 from autosft.identity import fingerprint
-from autosft.pool import Encoded, Pool, read_pool, write_pool
+from autosft.pool import Pool, read_written_pool, write_pool
 from autosft.types import ActionDiff, Recipe, TrainSettings
 
 SCHEME = 1  # raise it when the same inputs would give other files
@@ -73,9 +74,10 @@ def build(
     dev = tuple(index for index in benchmarks if not index.held_out)
     changed, diffs = apply_recipe(recipe, pool, replace(ctx, benchmarks=dev))
     check_lineage(changed)
-    ready = _decontaminated(_encodable(changed, ctx), benchmarks)
+    ready = _ready(changed, ctx, benchmarks)
     warnings = guard.check_passes(ready.pool, ready.lengths)
-    plans = {seed: _plan(recipe, ready, train, guard, seed) for seed in seeds}
+    strata = strata_of(ready.pool)
+    plans = {seed: _plan(recipe, ready, train, guard, seed, strata) for seed in seeds}
     with store.create("build", key, inputs) as step:
         _write_arrays(step.path, ready.encoded)
         write_pool(ready.pool, step.path / "rows.parquet")
@@ -97,14 +99,14 @@ class _Ready:
     """Rows that can be trained on, in step with their tokens, and what was left out."""
 
     pool: Pool
-    encoded: list[Encoded]
+    encoded: Ragged
     dropped: dict[str, int]
     contaminated: dict[str, int] = field(default_factory=dict)
     listed: list[dict[str, str]] = field(default_factory=list)
 
-    @cached_property
+    @property
     def lengths(self) -> NDArray[np.int64]:
-        return np.array([len(e.ids) for e in self.encoded], dtype=np.int64)
+        return self.encoded.lengths
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Build:
     @cached_property
     def pool(self) -> Pool:
         """The final pool; row i of the arrays is its row i."""
-        return read_pool(self.artifact.file("rows.parquet"))[0]
+        return read_written_pool(self.artifact.file("rows.parquet"))
 
     @cached_property
     def tokens(self) -> NDArray[np.int32]:
@@ -208,48 +210,54 @@ def _inputs(
     }
 
 
-def _encodable(pool: Pool, ctx: ActionContext) -> _Ready:
-    """Encode rows; drop those the template refuses and those without a token to learn from."""
-    dropped: Counter[str] = Counter()
-    encoded: list[Encoded] = []
-    keep = np.zeros(len(pool), dtype=bool)
-    first_error = ""
-    for index, result in enumerate(ctx.encoder.encode_many(pool.rows())):
-        if isinstance(result, TemplateError):
-            dropped["the chat template cannot mask them exactly"] += 1
-            first_error = first_error or str(result)
-        elif not result.loss_mask.any():
-            dropped["no token of a response is left after truncation"] += 1
-        else:
-            keep[index] = True
-            encoded.append(result)
-    if not encoded:
+def _ready(pool: Pool, ctx: ActionContext, benchmarks: Sequence[BenchmarkIndex]) -> _Ready:
+    """Leave out rows that cannot be trained on and rows that hold evaluation text; encode the rest.
+
+    Contaminated rows of dev suites are listed, those of held-out ones are only counted.
+    """
+    tokens, loss = ctx.encoder.counts(pool)
+    empty, silent = tokens == 0, loss == 0
+    reasons = {
+        "the chat template cannot mask them exactly": int(empty.sum()),
+        "no token of a response is left after truncation": int((silent & ~empty).sum()),
+    }
+    if silent.all():
+        refused = ctx.encoder.encode_many(pool.take(np.flatnonzero(empty)[:1]).rows())
+        hint = str(refused[0]) if refused and isinstance(refused[0], TemplateError) else ""
         raise EmptyPoolError(
-            "no row can be trained on", where="build", hint=first_error or "raise trainer.sequence_tokens"
+            "no row can be trained on", where="build", hint=hint or "raise trainer.sequence_tokens"
         )
-    return _Ready(pool.keep(keep), encoded, dict(dropped))
-
-
-def _decontaminated(ready: _Ready, benchmarks: Sequence[BenchmarkIndex]) -> _Ready:
-    """Drop rows that hold evaluation text; list those of dev suites, count those of held-out ones."""
-    hits = scan(ready.pool, benchmarks)
-    bad = np.zeros(len(ready.pool), dtype=bool)
+    able = pool.keep(~silent)
+    hits = scan(able, benchmarks)
+    bad = np.zeros(len(able), dtype=bool)
     for found in hits.values():
         bad |= found
     if bad.all():
         raise EmptyPoolError("every row holds evaluation text", where="build", hint="train on another pool")
     listed = [
-        {"row": ready.pool.ids[i], "suite": name}
+        {"row": able.ids[i], "suite": name}
         for name, found in hits.items()
         if name != HELD_OUT
         for i in np.flatnonzero(found).tolist()
     ]
-    kept = [e for e, drop in zip(ready.encoded, bad.tolist(), strict=True) if not drop]
-    totals = {name: int(found.sum()) for name, found in hits.items()}
-    return _Ready(ready.pool.keep(~bad), kept, ready.dropped, totals, listed[:MAX_LISTED])
+    kept = able.keep(~bad)
+    return _Ready(
+        kept,
+        ctx.encoder.encode_pool(kept),
+        {reason: n for reason, n in reasons.items() if n},
+        {name: int(found.sum()) for name, found in hits.items()},
+        listed[:MAX_LISTED],
+    )
 
 
-def _plan(recipe: Recipe, ready: _Ready, train: TrainSettings, guard: BuildGuard, seed: int) -> Plan:
+def _plan(
+    recipe: Recipe,
+    ready: _Ready,
+    train: TrainSettings,
+    guard: BuildGuard,
+    seed: int,
+    strata: NDArray[np.int64],
+) -> Plan:
     return make_plan(
         ready.pool,
         ready.lengths,
@@ -260,6 +268,7 @@ def _plan(recipe: Recipe, ready: _Ready, train: TrainSettings, guard: BuildGuard
         max_passes=guard.max_passes,
         recipe_seed=recipe.seed,
         seed=seed,
+        strata=strata,
     )
 
 
@@ -274,18 +283,17 @@ def _receipt(key: str, recipe: Recipe, ready: _Ready, benchmarks: Sequence[Bench
     }
 
 
-def _write_arrays(folder: Path, encoded: list[Encoded]) -> None:
-    offsets = np.cumsum([0, *(len(e.ids) for e in encoded)], dtype=np.int64)
-    np.save(folder / "tokens.npy", np.concatenate([e.ids for e in encoded]))
-    np.save(folder / "mask.npy", np.concatenate([e.loss_mask for e in encoded]))
-    np.save(folder / "offsets.npy", offsets)
+def _write_arrays(folder: Path, encoded: Ragged) -> None:
+    np.save(folder / "tokens.npy", encoded.ids)
+    np.save(folder / "mask.npy", encoded.marks)
+    np.save(folder / "offsets.npy", encoded.offsets)
 
 
 def _facts(
     recipe: Recipe, ready: _Ready, plans: Mapping[int, Plan], diffs: list[ActionDiff]
 ) -> dict[str, Any]:
     pool, lengths = ready.pool, ready.lengths
-    loss = np.array([int(e.loss_mask.sum()) for e in ready.encoded], dtype=np.int64)
+    loss = ready.encoded.marked()
     unique = int(lengths[pool.weights > 0].sum())
     described: dict[str, dict[str, Any]] = {
         str(seed): {
@@ -307,7 +315,7 @@ def _facts(
         "rows": len(pool),
         "dropped": ready.dropped,
         "contaminated": ready.contaminated,
-        "truncated": sum(e.truncated for e in ready.encoded),
+        "truncated": int(ready.encoded.cut.sum()),
         "pool": pool.fingerprint,
         "token_share": _shares(pool.sources, lengths, trained),
         "leaf_share": _shares([leaf or "" for leaf in pool.leaves], lengths, trained),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from autosft.actions.context import ActionContext
-from autosft.pool import Pool, base_id
+from autosft.pool import Pool
 from autosft.types import ActionDiff, Family
 
 MAX_SAMPLES = 5
@@ -27,19 +30,25 @@ def diff_pools(before: Pool, after: Pool, kind: str, ctx: ActionContext) -> Acti
         kind: The action's kind.
         ctx: Context the action ran in; supplies token counts and reasons.
     """
-    old = {row_id: i for i, row_id in enumerate(before.ids)}
-    new = {row_id: i for i, row_id in enumerate(after.ids)}
-    gone = [row_id for row_id in before.ids if row_id not in new]
-    made = [row_id for row_id in after.ids if row_id not in old]
-    heirs = _heirs(after, made, new, set(gone))
+    was_of = _places(after, before)
+    stays = was_of >= 0
+    left = np.ones(len(before), dtype=bool)
+    left[was_of[stays]] = False
+    gone_at, made_at = np.flatnonzero(left), np.flatnonzero(~stays)
+    gone, made = _ids(before, gone_at), _ids(after, made_at)
+    heirs = _heirs(after, made_at, made, set(gone))
     heirless = set(gone) - set(heirs.values())
     removed = [row_id for row_id in gone if row_id in heirless]
-    added = [row_id for row_id in made if row_id not in heirs]
-    reweighted, moved = _stayed(before, after, old, new)
-    methods = after.table.column("method").to_pylist()
-    edited = sum(methods[new[row_id]] == "edit" for row_id in heirs)
-    contents = {base_id(row_id) for row_id in before.ids}
-    copies = sum(base_id(row_id) in contents for row_id in added)
+    added_at = [i for i, row_id in zip(made_at.tolist(), made, strict=True) if row_id not in heirs]
+    added = _ids(after, np.array(added_at, dtype=np.int64))
+    reweighted, moved = _stayed(before, after, was_of)
+    method = after.table.column("method")
+    edited = sum(
+        method[i].as_py() == "edit"
+        for i, row_id in zip(made_at.tolist(), made, strict=True)
+        if row_id in heirs
+    )
+    copies = int(np.isin(after.keys[added_at], before.keys).sum()) if added_at else 0
     by_rows: dict[Family, int] = {
         "repair": edited,
         "resupervise": len(heirs) - edited,
@@ -60,18 +69,28 @@ def diff_pools(before: Pool, after: Pool, kind: str, ctx: ActionContext) -> Acti
         rows_changed=len(heirs),
         rows_reweighted=reweighted,
         rows_moved=moved,
-        tokens_delta=_tokens(after, made, new, ctx) - _tokens(before, gone, old, ctx),
+        tokens_delta=_tokens(after, made_at, ctx) - _tokens(before, gone_at, ctx),
         reasons=dict(reasons.most_common(MAX_REASONS)) | {k: n for k, n in ctx.tally.items() if n},
         samples=tuple((was, now, ctx.reasons.get(was or now or "", kind)) for was, now in samples),
     )
 
 
-def _heirs(after: Pool, made: list[str], new: dict[str, int], gone: set[str]) -> dict[str, str]:
+def _places(rows: Pool, among: Pool) -> NDArray[np.int64]:
+    """Return the place of each row's id among another pool's; -1 where that has no such id."""
+    found = pc.index_in(rows.table.column("id"), value_set=among.table.column("id"))
+    return np.array(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+def _ids(pool: Pool, places: NDArray[np.int64]) -> list[str]:
+    return list(pool.table.column("id").take(pa.array(places)).to_pylist()) if len(places) else []
+
+
+def _heirs(after: Pool, made_at: NDArray[np.int64], made: list[str], gone: set[str]) -> dict[str, str]:
     """Made row -> the row it stands for now: its parent, where that went; the first of several made rows."""
     heirs: dict[str, str] = {}
     taken: set[str] = set()
-    for row_id in made:
-        parent = after.parents[new[row_id]]
+    parents = after.table.column("parent").take(pa.array(made_at)).to_pylist() if made else []
+    for row_id, parent in zip(made, parents, strict=True):
         if parent in gone and parent not in taken:
             heirs[row_id] = parent
             taken.add(parent)
@@ -85,12 +104,11 @@ def _family(by_rows: dict[Family, int], reweighted: int, moved: int) -> Family |
     return "mix" if reweighted else "order" if moved else None
 
 
-def _stayed(before: Pool, after: Pool, old: dict[str, int], new: dict[str, int]) -> tuple[int, int]:
+def _stayed(before: Pool, after: Pool, was_of: NDArray[np.int64]) -> tuple[int, int]:
     """Count surviving rows with another weight, and with another place."""
-    pairs = np.array(
-        [(i, new[row_id]) for row_id, i in old.items() if row_id in new], dtype=np.int64
-    ).reshape(-1, 2)
-    was, now = pairs[:, 0], pairs[:, 1]
+    now = np.flatnonzero(was_of >= 0)
+    now = now[np.argsort(was_of[now], kind="stable")]
+    was = was_of[now]
     reweighted = int((before.weights[was] != after.weights[now]).sum())
     keys_was, keys_now = before.order_keys[was], after.order_keys[now]
     same_key = (keys_was == keys_now) | (np.isnan(keys_was) & np.isnan(keys_now))
@@ -101,5 +119,6 @@ def _stayed(before: Pool, after: Pool, old: dict[str, int], new: dict[str, int])
     return reweighted, int(moved.sum())
 
 
-def _tokens(pool: Pool, ids: list[str], index: dict[str, int], ctx: ActionContext) -> int:
-    return int(ctx.tokens(pool.take([index[row_id] for row_id in ids])).sum()) if ids else 0
+def _tokens(pool: Pool, places: NDArray[np.int64], ctx: ActionContext) -> int:
+    # Counting a whole pool looks its rows up; taking some out first would copy their texts.
+    return int(ctx.tokens(pool)[places].sum()) if len(places) else 0

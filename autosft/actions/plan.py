@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from autosft.actions.sampling import draw_copies, expected_copies
@@ -76,6 +78,7 @@ def make_plan(
     max_passes: float,
     recipe_seed: int,
     seed: int,
+    strata: NDArray[np.int64] | None = None,
 ) -> Plan:
     """Lay out one training run.
 
@@ -89,13 +92,15 @@ def make_plan(
         max_passes: Most copies of one row.
         recipe_seed: The recipe's seed.
         seed: The run's training seed.
+        strata: What `strata_of` says of the pool, where several seeds are planned.
 
     Raises:
         BudgetError: No row can be trained on, or a step would stay empty.
     """
     rng = np.random.default_rng([_PLAN, recipe_seed, seed])
     expected = expected_copies(pool.weights, tokens, budget_tokens)
-    copies = draw_copies(expected, tokens, budget_tokens, int(max_passes), rng, _strata(pool))
+    strata = strata_of(pool) if strata is None else strata
+    copies = draw_copies(expected, tokens, budget_tokens, int(max_passes), rng, strata)
     rows = np.repeat(np.arange(len(pool)), copies)
     rows = rows[np.argsort(_positions(pool, rows, order, rng), kind="stable")]
     steps = optimizer_steps(budget_tokens, batch_tokens)
@@ -104,13 +109,28 @@ def make_plan(
     return Plan(rows.astype(np.int32), step_starts, _pack(lengths, step_starts, sequence_tokens))
 
 
-def _strata(pool: Pool) -> NDArray[np.int64]:
-    """Number the groups whose shares a draw keeps: place in the order, source, leaf."""
-    _, source = np.unique(np.array(pool.sources), return_inverse=True)
-    _, leaf = np.unique(np.array([name or "" for name in pool.leaves]), return_inverse=True)
-    _, place = np.unique(np.nan_to_num(pool.order_keys, nan=2.0), return_inverse=True)
-    _, group = np.unique(np.stack([place, source, leaf]), axis=1, return_inverse=True)
+def strata_of(pool: Pool) -> NDArray[np.int64]:
+    """Number the groups whose shares a draw keeps: place in the order, source, leaf. Equal for all seeds."""
+    source, sources = _ranks(pool.table.column("source"))
+    leaf, leaves = _ranks(pc.fill_null(pool.table.column("leaf"), ""))
+    keys = pool.order_keys
+    if np.isnan(keys).all():
+        place = np.zeros(len(pool), dtype=np.int64)
+    else:
+        place = np.unique(np.nan_to_num(keys, nan=2.0), return_inverse=True)[1].reshape(-1)
+    _, group = np.unique((place * sources + source) * leaves + leaf, return_inverse=True)
     return group.reshape(-1).astype(np.int64)
+
+
+def _ranks(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
+    """Return each text's rank among the distinct ones, and how many those are."""
+    coded = column.combine_chunks().dictionary_encode()
+    coded = coded if isinstance(coded, pa.Array) else coded.unify_dictionaries().combine_chunks()
+    names = coded.dictionary.to_pylist()
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[sorted(range(len(names)), key=lambda i: names[i])] = np.arange(len(names))
+    ranks: NDArray[np.int64] = rank[coded.indices.to_numpy()]
+    return ranks, max(1, len(names))
 
 
 def _positions(

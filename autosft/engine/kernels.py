@@ -203,3 +203,43 @@ def find(
                     break
                 slot = (slot + _ONE) & mask
     return k
+
+
+@compiled
+def gather(ids: Any, marks: Any, offsets: Any, rows: Any, places: Any, out_ids: Any, out_marks: Any) -> None:
+    """Copy rows of flat arrays to their places in others."""
+    for i in range(len(rows)):
+        start, end = offsets[rows[i]], offsets[rows[i] + 1]
+        to = places[i]
+        out_ids[to : to + end - start] = ids[start:end]
+        out_marks[to : to + end - start] = marks[start:end]
+
+
+@compiled
+def count_marks(marks: Any, offsets: Any, out: Any) -> None:
+    """Sum the marks of each row."""
+    for i in range(len(out)):
+        total = 0
+        for j in range(offsets[i], offsets[i + 1]):
+            total += marks[j]
+        out[i] = total
+
+
+@compiled
+def hex_keys(data: Any, offsets: Any, out: Any) -> Any:
+    """Read the first 16 characters of each text as a hexadecimal number; return the first that is none."""
+    for t in range(len(offsets) - 1):
+        if offsets[t + 1] - offsets[t] < 16:
+            return t
+        value = _ZERO
+        for i in range(offsets[t], offsets[t] + 16):
+            c = data[i]
+            if 48 <= c <= 57:
+                digit = U(c - 48)
+            elif 97 <= c <= 102:
+                digit = U(c - 87)
+            else:
+                return t
+            value = value << U(4) | digit
+        out[t] = value
+    return -1

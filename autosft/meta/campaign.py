@@ -34,7 +34,7 @@ from autosft.identity import fingerprint
 from autosft.memory import Hypotheses, Journal
 from autosft.meta.mend import mend_records
 from autosft.meta.sealed import seal_manifest, sealed_benchmarks
-from autosft.pool import Pool, RowEncoder, read_pool, write_pool
+from autosft.pool import Pool, RowEncoder, read_pool, read_written_pool, write_pool
 from autosft.spend import Spend
 from autosft.taxonomy import Taxonomy, assign, verify
 from autosft.types import EvalItem
@@ -321,7 +321,7 @@ def _stored_inputs(
         _require_same(fingerprint([s.fingerprint for s in _suites(config)]), facts.items, error, "suite")
         _set_aside(store, "items", facts.items)
         items = _store_items(store, config)
-    return read_pool(path, bad_rows="refuse")[0], items
+    return read_written_pool(path), items
 
 
 def _set_aside(store: ArtifactStore, kind: str, key: str) -> None:

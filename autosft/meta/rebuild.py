@@ -18,7 +18,7 @@ from autosft.evals import Suite, load_suite, read_items
 from autosft.executor import base_fingerprint
 from autosft.meta.campaign import CONFIG, Facts, read_facts
 from autosft.meta.sealed import HOLDOUT
-from autosft.pool import Pool, RowEncoder, read_pool
+from autosft.pool import Pool, RowEncoder, read_pool, read_written_pool
 from autosft.taxonomy import Taxonomy, assign
 from autosft.types import EvalItem, Recipe, TrainSettings
 
@@ -129,9 +129,7 @@ def _of_campaign(facts: Facts, folder: Path, store: ArtifactStore) -> _Surroundi
     from autosft.meta.claims import FIRST_FRESH_SEED
 
     config = _stored_config(folder)
-    pool, _ = read_pool(
-        store.load("pool", facts.pool, check_files=True).file("pool.parquet"), bad_rows="refuse"
-    )
+    pool = read_written_pool(store.load("pool", facts.pool, check_files=True).file("pool.parquet"))
     items = read_items(store.load("items", facts.items, check_files=True).file("items.jsonl"))
     base = Path(facts.base)
     if base_fingerprint(base) != facts.base_fingerprint:

@@ -1,7 +1,7 @@
 """Rows, pools, their files, and how a row becomes tokens."""
 
 from autosft.pool.encode import Encoded, RowEncoder
-from autosft.pool.io import BadRow, read_pool, write_pool
+from autosft.pool.io import BadRow, read_pool, read_written_pool, write_pool
 from autosft.pool.rows import (
     as_data,
     base_id,
@@ -27,6 +27,7 @@ __all__ = [
     "made_row",
     "new_row",
     "read_pool",
+    "read_written_pool",
     "with_prompt",
     "with_response",
     "write_pool",

@@ -6,7 +6,6 @@ before it are then exactly those of the prompt at generation time, whatever a to
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autosft.engine.ragged import Ragged, RaggedCache, joined
+from autosft.engine.tokens import FlatTokenizer
 from autosft.errors import BaseModelError, TemplateError
 from autosft.identity import fingerprint, hash_file
-from autosft.pool.counts import CountCache
-from autosft.pool.rows import base_id
+from autosft.pool.skeleton import Skeletons
 from autosft.pool.table import Pool
 from autosft.pool.template import DEFAULT_TEMPLATE, ChatTemplate, Piece
 from autosft.types import Message, Row
@@ -36,8 +36,8 @@ _TOKENIZER_FILES = (
     "merges.txt",
     "tokenizer.model",
 )
-_BATCH_ROWS = 2048
-_KEEP_TOKENS = 60_000_000
+_BATCH_ROWS = 4096
+_SHARD_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RowEncoder:
     Args:
         tokenizer_dir: Folder with the base's tokenizer files (a Hugging Face model folder).
         sequence_tokens: Longer rows are cut to this many tokens.
-        cache: Folder for token counts, shared between processes; None keeps them in memory.
+        cache: Folder for encoded rows, shared between processes; None keeps them in memory.
 
     Raises:
         BaseModelError: There is no usable fast tokenizer, or no token that could end a turn.
@@ -75,6 +75,8 @@ class RowEncoder:
         self._backend = self._tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
+        file = self.tokenizer_dir / "tokenizer.json"
+        self._flat = FlatTokenizer(self._backend, file if file.is_file() else None)
         own = _own_template(self._tokenizer)
         self.template_is_default = own is None
         variables, special, added = self._tokens(needs_eos=own is None)
@@ -84,11 +86,10 @@ class RowEncoder:
         self.end_of_turn_id = int(self._tokenizer.convert_tokens_to_ids(self.end_of_turn))
         pad = self._tokenizer.pad_token_id
         self.pad_id = self.end_of_turn_id if pad is None else int(pad)
+        self._skeletons = Skeletons(self.template)
         self._newline: list[int] = []
         self._newline = self._needs_newline()
-        self._counts = CountCache(None if cache is None else cache / self.fingerprint)
-        self._encoded: OrderedDict[str, Encoded] = OrderedDict()
-        self._kept_tokens = 0
+        self._cache = RaggedCache(None if cache is None else cache / self.fingerprint)
 
     @property
     def chat_template(self) -> str:
@@ -124,13 +125,25 @@ class RowEncoder:
 
     def encode_many(self, rows: Sequence[Row]) -> list[Encoded | TemplateError]:
         """Encode rows, in order; a row that cannot be encoded exactly gives its error instead."""
-        results: list[Encoded | TemplateError | None] = [self._encoded.get(base_id(row.id)) for row in rows]
-        missing = [i for i, result in enumerate(results) if result is None]
-        for start in range(0, len(missing), _BATCH_ROWS):
-            part = missing[start : start + _BATCH_ROWS]
-            for index, result in zip(part, self._encode_batch([rows[i] for i in part]), strict=True):
-                results[index] = result
-        return [result for result in results if result is not None]
+        if not rows:
+            return []
+        flat, errors = self._encode_rows(rows)
+        borders = flat.offsets[1:-1]
+        parts = zip(
+            np.split(flat.ids, borders), np.split(flat.marks, borders), flat.cut.tolist(), strict=True
+        )
+        return [
+            errors[i] if i in errors else Encoded(ids, marks, cut)
+            for i, (ids, marks, cut) in enumerate(parts)
+        ]
+
+    def encode_pool(self, pool: Pool) -> Ragged:
+        """Encode all rows of a pool; one that cannot be encoded exactly gets no tokens (see `encode`).
+
+        Rows are looked up by their content; only those that were never encoded before cost anything.
+        """
+        shard, row = self._known(pool)
+        return self._cache.take(shard, row)
 
     def encode_prompt(self, messages: Sequence[Message]) -> list[int]:
         """Encode a prompt with the header of the next assistant turn: what generation starts from.
@@ -139,66 +152,71 @@ class RowEncoder:
             TemplateError: The template refuses the turns.
         """
         pieces = self.template.prompt_pieces(messages)
-        return [token for ids in self._tokenize([pieces])[0] for token in ids]
+        found: list[int] = self._tokenize([pieces])[0].tolist()
+        return found
 
     def counts(self, pool: Pool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Count tokens and loss tokens of each row after truncation; 0 where it cannot be encoded."""
-        keys = [int(base_id(row_id), 16) for row_id in pool.ids]
-        known = self._counts.known
-        missing = [i for i, key in enumerate(keys) if key not in known]
-        made: dict[int, tuple[int, int]] = {}
-        for start in range(0, len(missing), _BATCH_ROWS):
-            part = missing[start : start + _BATCH_ROWS]
-            for i, found in zip(part, self.encode_many(pool.take(part).rows()), strict=True):
-                if isinstance(found, TemplateError):
-                    made[keys[i]] = (0, 0)
-                else:
-                    made[keys[i]] = (len(found.ids), int(found.loss_mask.sum()))
-        self._counts.add(made)
-        pairs = np.array([known[key] for key in keys], dtype=np.int64).reshape(len(keys), 2)
-        return pairs[:, 0].copy(), pairs[:, 1].copy()
+        return self._cache.lengths(*self._known(pool))
+
+    def _known(self, pool: Pool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the cache holds each row, after encoding those it did not hold."""
+        shard, row = self._cache.find(pool.keys)
+        missing = np.flatnonzero(shard < 0)
+        if not len(missing):
+            return shard, row
+        _, first = np.unique(pool.keys[missing], return_index=True)
+        new = missing[np.sort(first)]
+        for start in range(0, len(new), _SHARD_ROWS):
+            part = new[start : start + _SHARD_ROWS]
+            batches = [
+                self._encode_rows(pool.take(part[at : at + _BATCH_ROWS]).rows())[0]
+                for at in range(0, len(part), _BATCH_ROWS)
+            ]
+            self._cache.add(pool.keys[part], joined(batches))
+        shard[missing], row[missing] = self._cache.find(pool.keys[missing])
+        return shard, row
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of tokens, special tokens shown."""
         return str(self._backend.decode([int(i) for i in ids], skip_special_tokens=False))
 
-    def _encode_batch(self, rows: Sequence[Row]) -> list[Encoded | TemplateError]:
-        split: list[list[Piece] | TemplateError] = []
-        for row in rows:
+    def _encode_rows(self, rows: Sequence[Row]) -> tuple[Ragged, dict[int, TemplateError]]:
+        """Return the rows' tokens, and the errors of those that have none."""
+        errors: dict[int, TemplateError] = {}
+        split: list[list[Piece]] = []
+        for number, row in enumerate(rows):
             try:
-                split.append(self.template.pieces(row.messages))
+                split.append(self._skeletons.pieces(row.messages))
             except TemplateError as error:
                 where = f"row {row.id}, {error.where}" if error.where else f"row {row.id}"
-                split.append(TemplateError(error.what, where=where, hint=error.hint))
-        tokens = iter(self._tokenize([pieces for pieces in split if not isinstance(pieces, TemplateError)]))
-        results: list[Encoded | TemplateError] = []
-        for row, pieces in zip(rows, split, strict=True):
-            if isinstance(pieces, TemplateError):
-                results.append(pieces)
-                continue
-            encoded = self._join(pieces, next(tokens))
-            self._remember(base_id(row.id), encoded)
-            results.append(encoded)
-        return results
+                errors[number] = TemplateError(error.what, where=where, hint=error.hint)
+                split.append([])
+        ids, sizes = self._tokenize(split)
+        counts = np.array([len(pieces) for pieces in split], dtype=np.int64)
+        loss = np.array([piece.loss for pieces in split for piece in pieces], dtype=np.uint8)
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+        starts = ends[np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])]
+        lengths = np.diff(starts)
+        kept = np.minimum(lengths, self.sequence_tokens)
+        inside = np.arange(len(ids)) - np.repeat(starts[:-1], lengths) < self.sequence_tokens
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])
+        return Ragged(ids[inside], np.repeat(loss, sizes)[inside], offsets, lengths > kept), errors
 
-    def _join(self, pieces: list[Piece], tokens: list[list[int]]) -> Encoded:
-        flat = [token for ids in tokens for token in ids]
-        lengths = [len(ids) for ids in tokens]
-        mask = np.repeat(np.array([piece.loss for piece in pieces], dtype=np.uint8), lengths)
-        ids = np.array(flat[: self.sequence_tokens], dtype=np.int32)
-        return Encoded(ids, mask[: self.sequence_tokens].copy(), len(flat) > self.sequence_tokens)
-
-    def _tokenize(self, rows: list[list[Piece]]) -> list[list[list[int]]]:
-        """Token ids of each piece of each row."""
-        inside = [[k > 0 and self._mid_text(pieces[k - 1]) for k in range(len(pieces))] for pieces in rows]
-        texts = [
-            "\n" + piece.text if self._newline and mid else piece.text
-            for pieces, middles in zip(rows, inside, strict=True)
-            for piece, mid in zip(pieces, middles, strict=True)
-        ]
-        encodings = iter(self._backend.encode_batch_fast(texts, add_special_tokens=False))
-        skip = len(self._newline)
-        return [[next(encodings).ids[skip if mid else 0 :] for mid in middles] for middles in inside]
+    def _tokenize(self, rows: list[list[Piece]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the token ids of all pieces, one after another, and how many each piece has."""
+        inside = [k > 0 and self._mid_text(pieces[k - 1]) for pieces in rows for k in range(len(pieces))]
+        texts = [piece.text for pieces in rows for piece in pieces]
+        if not self._newline or not any(inside):
+            ids, offsets = self._flat.encode(texts)
+            return ids, np.diff(offsets)
+        # A newline goes before a piece inside running text, and its tokens are taken out again.
+        marked = ["\n" + text if mid else text for text, mid in zip(texts, inside, strict=True)]
+        ids, offsets = self._flat.encode(marked)
+        sizes = np.diff(offsets)
+        cut = np.array(inside, dtype=np.int64) * len(self._newline)
+        kept = np.arange(len(ids)) - np.repeat(offsets[:-1], sizes) >= np.repeat(cut, sizes)
+        return ids[kept], np.maximum(sizes - cut, 0)
 
     def _mid_text(self, before: Piece) -> bool:
         """Whether a piece continues running text; after a special token a tokenizer starts afresh anyway."""
@@ -212,20 +230,11 @@ class RowEncoder:
         """
         pieces = self.template.pieces([Message("user", "What is it?"), Message("assistant", "It is a test.")])
         whole = self._backend.encode("".join(p.text for p in pieces), add_special_tokens=False).ids
-        if [t for ids in self._tokenize([pieces])[0] for t in ids] == whole:
+        if self._tokenize([pieces])[0].tolist() == whole:
             return []
         self._newline = list(self._backend.encode("\n", add_special_tokens=False).ids)
-        fits = [t for ids in self._tokenize([pieces])[0] for t in ids] == whole
+        fits = self._tokenize([pieces])[0].tolist() == whole
         return self._newline if fits else []
-
-    def _remember(self, key: str, encoded: Encoded) -> None:
-        if key in self._encoded:
-            return
-        self._encoded[key] = encoded
-        self._kept_tokens += len(encoded.ids)
-        while self._kept_tokens > _KEEP_TOKENS:
-            _, oldest = self._encoded.popitem(last=False)
-            self._kept_tokens -= len(oldest.ids)
 
     def _tokens(self, *, needs_eos: bool) -> tuple[dict[str, str], list[str], list[str]]:
         variables = {k: v for k, v in self._tokenizer.special_tokens_map.items() if isinstance(v, str)}

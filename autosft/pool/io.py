@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import zlib
@@ -11,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from autosft.errors import PoolError
 from autosft.pool.formats import row_of
-from autosft.pool.rows import base_id, content_id
+from autosft.pool.rows import ID_HEX, base_id
 from autosft.pool.table import POOL_SCHEMA, Pool
 from autosft.types import Row
 
@@ -87,6 +91,21 @@ def read_pool(
         first = f", the first: {bad[0]}" if bad else ""
         raise PoolError(f"no usable row ({len(bad)} unusable{first})", where=str(path))
     return pool, bad
+
+
+def read_written_pool(path: Path) -> Pool:
+    """Read a file that `write_pool` wrote inside an artifact; what `read_pool` checks was checked then.
+
+    Raises:
+        PoolError: It cannot be read, or is another file.
+    """
+    try:
+        table = pq.read_table(path, memory_map=True)
+    except (OSError, pa.ArrowException) as error:
+        raise PoolError(f"damaged or unreadable: {error}", where=str(path)) from None
+    if (table.schema.metadata or {}).get(b"autosft.pool") != b"1":
+        raise PoolError("not a pool that was written here", where=str(path))
+    return Pool(table.cast(POOL_SCHEMA))
 
 
 def write_pool(pool: Pool, path: Path | str) -> None:
@@ -206,14 +225,30 @@ def _native(file: Path, bad: list[BadRow]) -> Pool | None:
         pool = Pool(pq.read_table(file).cast(POOL_SCHEMA))
     except (OSError, pa.ArrowException) as error:
         raise PoolError(f"damaged or unreadable: {error}", where=str(file)) from None
-    ids = pool.ids
-    fits = [base_id(row_id) == content_id(row.messages) for row_id, row in zip(ids, pool.rows(), strict=True)]
+    fits = _own_ids(pool)
+    copies = pc.value_counts(pool.table.column("id"))
+    repeats = {v["values"] for v in copies.filter(pc.greater(copies.field("counts"), 1)).to_pylist()}
+    if fits.all() and not repeats:
+        return pool
     seen: set[str] = set()
-    for line, (row_id, same) in enumerate(zip(ids, fits, strict=True), start=1):
-        if not same or row_id in seen:
-            bad.append(
-                BadRow(str(file), line, f"id {row_id} {'repeats' if same else 'does not match the messages'}")
-            )
-            fits[line - 1] = False
+    for place, row_id in enumerate(pool.ids):
+        if not fits[place] or row_id in seen:
+            why = "repeats" if fits[place] else "does not match the messages"
+            bad.append(BadRow(str(file), place + 1, f"id {row_id} {why}"))
+            fits[place] = False
         seen.add(row_id)
-    return pool if all(fits) else pool.keep(fits)
+    return pool.keep(fits)
+
+
+def _own_ids(pool: Pool) -> NDArray[np.bool_]:
+    """Return which rows carry the id of their content."""
+    messages = pool.table.column("messages").combine_chunks()
+    messages = messages if isinstance(messages, pa.Array) else pa.concat_arrays(messages.chunks)
+    turns = messages.flatten()
+    pairs = list(zip(turns.field("role").to_pylist(), turns.field("content").to_pylist(), strict=True))
+    bounds = np.concatenate([[0], np.cumsum(np.diff(messages.offsets.to_numpy()))]).tolist()
+    found = np.zeros(len(pool), dtype=bool)
+    for place, row_id in enumerate(pool.ids):
+        digest = hashlib.sha256(orjson.dumps(pairs[bounds[place] : bounds[place + 1]])).hexdigest()
+        found[place] = base_id(row_id) == digest[:ID_HEX]
+    return found

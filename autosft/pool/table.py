@@ -16,6 +16,8 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from autosft.engine import kernels
+from autosft.engine.words import text_buffers
 from autosft.errors import EmptyPoolError, PoolError
 from autosft.identity import FINGERPRINT_HEX
 from autosft.pool.rows import content_id, number_ids, read_requirements, requirements_json, verdicts_json
@@ -96,6 +98,16 @@ class Pool:
     def ids(self) -> list[str]:
         """Row ids, in order."""
         return self._list("id")
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Content id of each row as a number: rows of equal keys hold the same conversation."""
+        data, offsets = text_buffers(self._table.column("id"))
+        keys = np.empty(len(self), dtype=np.uint64)
+        bad = kernels.hex_keys(data, offsets, keys)
+        if bad >= 0:
+            raise PoolError(f"row id {self.ids[bad]!r} is no content id", where=f"row {bad + 1}")
+        return keys
 
     @cached_property
     def sources(self) -> list[str]:

@@ -76,6 +76,10 @@ class ChatTemplate:
         self.end_of_turn = self._find_end_of_turn(added_tokens)
         self._special = _any_of([*special_tokens, self.end_of_turn])
 
+    def spells_special(self, text: str) -> bool:
+        """Return whether a content spells a special token and so must be broken before rendering."""
+        return self._special.search(text) is not None
+
     def pieces(self, messages: Sequence[Message]) -> list[Piece]:
         """Split a rendered conversation: `loss` is true on each assistant turn and its end-of-turn token.
 

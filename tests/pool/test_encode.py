@@ -242,19 +242,24 @@ def test_counts_are_cached_on_disk_and_shared_by_processes(make_encoder, tmp_pat
     fresh = [count_in_process(f, str(tmp_path / "other"), t) for f, _, t in jobs]
     assert sums == fresh
     again = RowEncoder(folder, 64, cache=tmp_path)
-    monkeypatch.setattr(again, "encode_many", lambda rows: pytest.fail("counted again"))
+    monkeypatch.setattr(again, "_encode_rows", lambda rows: pytest.fail("counted again"))
     pool = Pool.from_rows([new_row("s", [("user", t), ("assistant", t)]) for t in jobs[2][2]])
     assert int(again.counts(pool)[0].sum()) == sums[2]
 
 
-def test_damaged_and_many_count_files_are_survived(make_encoder, tmp_path: Path):
+def test_damaged_and_many_cache_files_are_survived(make_encoder, tmp_path: Path):
     folder = make_encoder(CHATML).tokenizer_dir
-    encoder = RowEncoder(folder, 64, cache=tmp_path)
-    place = tmp_path / encoder.fingerprint
-    for i in range(40):
-        RowEncoder(folder, 64, cache=tmp_path)._counts.add({i: (1, 1)})
-    (place / "0-0.npy").write_bytes(b"\x93NUMPY rubbish")
-    (place / "1-0.npy").write_bytes(b"")
-    known = RowEncoder(folder, 64, cache=tmp_path)._counts.known
-    assert set(known) == set(range(40))
-    assert len(list(place.glob("*.npy"))) < 32, "many files are folded into one"
+    place = tmp_path / RowEncoder(folder, 64).fingerprint
+    pools = [
+        Pool.from_rows([new_row("s", [("user", f"t{i}"), ("assistant", "x " * i)])]) for i in range(1, 31)
+    ]
+    wanted = [int(RowEncoder(folder, 64, cache=tmp_path).counts(pool)[0][0]) for pool in pools]
+    (place / "0-0.arrow").write_bytes(b"ARROW1 rubbish")
+    (place / "1-0.arrow").write_bytes(b"")
+    again = RowEncoder(folder, 64, cache=tmp_path)
+    assert [int(again.counts(pool)[0][0]) for pool in pools] == wanted
+    RowEncoder(folder, 64, cache=tmp_path).counts(
+        Pool.from_rows([new_row("s", [("user", "new"), ("assistant", "y")])])
+    )
+    assert len(list(place.glob("*.arrow"))) < 24, "many files are folded into one"
+    assert [int(RowEncoder(folder, 64, cache=tmp_path).counts(pool)[0][0]) for pool in pools] == wanted
