@@ -119,7 +119,8 @@ def strata_of(pool: Pool) -> NDArray[np.int64]:
     else:
         place = np.unique(np.nan_to_num(keys, nan=2.0), return_inverse=True)[1].reshape(-1)
     _, group = np.unique((place * sources + source) * leaves + leaf, return_inverse=True)
-    return group.reshape(-1).astype(np.int64)
+    numbers: NDArray[np.int64] = group.reshape(-1).astype(np.int64)
+    return numbers
 
 
 def _ranks(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from autosft.cli import ablate, evaluate, llm, operate, read, run
+from autosft.cli import ablate, evaluate, llm, operate, read, run, share
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
@@ -23,6 +23,7 @@ run.register(app)
 ablate.register(app)
 read.register(app)
 operate.register(app)
+share.register(app)
 evaluate.register(app)
 llm.register(app)
 

@@ -25,6 +25,7 @@ from autosft.config.schema import (
     PoolSettings,
     SpendSettings,
     SuiteSettings,
+    TrackingSettings,
 )
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "PoolSettings",
     "SpendSettings",
     "SuiteSettings",
+    "TrackingSettings",
     "campaign_settings",
     "changed_settings",
     "check_settings",

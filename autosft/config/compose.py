@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autosft.config.checks import check_settings
+from autosft.config.frozen import ADDED, YOUNG_GROUPS
 from autosft.config.schema import Config
 from autosft.config.values import bare, describe, field_types, known_keys, read_settings, unknown_key
 from autosft.errors import ConfigError
@@ -74,14 +75,29 @@ def load_config(overrides: Sequence[str] = ()) -> Config:
 
 
 def config_from_json(data: Any) -> Config:
-    """Read what `Config.to_json` wrote; paths are taken as they are.
+    """Read what `Config.to_json` wrote, now or before some settings existed; paths are taken as they are.
 
     Raises:
         ConfigError: A key is unknown or missing, or a value does not fit.
     """
-    config = read_settings(Config, data)
+    config = read_settings(Config, _completed(data))
     check_settings(config)
     return config
+
+
+def _completed(data: Any) -> Any:
+    """Fill in settings that are younger than the data: whole groups, and keys of `ADDED`."""
+    if not isinstance(data, Mapping):
+        return data
+    found = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+    if missing := field_types(Config).keys() - found.keys():
+        defaults = load_config([]).to_json()
+        found.update({group: defaults[group] for group in missing & YOUNG_GROUPS})
+    for key, value in ADDED.items():
+        group, name = key.split(".")
+        if isinstance(found.get(group), dict):
+            found[group].setdefault(name, value)
+    return found
 
 
 def _read_override(override: str) -> tuple[str, str]:

@@ -27,9 +27,20 @@ OPERATIONAL = frozenset(
         "llm.replay",
     }
 )
-OPERATIONAL_GROUPS = frozenset({"executor", "spend"})
+OPERATIONAL_GROUPS = frozenset({"executor", "spend", "tracking"})
 # Settings younger than some campaigns, at the value those campaigns had in effect.
-ADDED: Mapping[str, Any] = {"campaign.families": None}
+ADDED: Mapping[str, Any] = {
+    "campaign.families": None,
+    "trainer.data_parallel": 1,
+    "trainer.tensor_parallel": 1,
+    "trainer.pipeline_parallel": 1,
+    "trainer.micro_batch_tokens": 0,
+    "trainer.recompute": False,
+    "trainer.distributed_optimizer": False,
+    "trainer.overlap": False,
+}
+# Groups that older campaigns do not have at all; they ran with the defaults.
+YOUNG_GROUPS = frozenset({"llm", "tracking"})
 PATHS = frozenset({"model.path", "pool.path", "suite.path"})
 FROZEN_GROUPS = ("campaign", "trainer", "generate", "suite", "lab")
 

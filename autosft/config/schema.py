@@ -216,6 +216,19 @@ class SpendSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TrackingSettings:
+    """Where finished rounds are shown besides the campaign's own records; never read back.
+
+    Attributes:
+        backend: `none`, or `mlflow`.
+        uri: MLflow's tracking server or store; None for `mlflow.db` (SQLite) beside the campaign's folder.
+    """
+
+    backend: Literal["none", "mlflow"]
+    uri: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a campaign is started with."""
 
@@ -232,6 +245,7 @@ class Config:
     components: ComponentSettings
     holdout: HoldoutSettings
     spend: SpendSettings
+    tracking: TrackingSettings
     programs: tuple[str, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:

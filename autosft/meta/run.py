@@ -20,6 +20,7 @@ from autosft.meta.campaign import CAMPAIGN, CONFIG, Campaign, open_campaign
 from autosft.meta.graph import run_graph
 from autosft.meta.holdout import refuse_if_scored
 from autosft.meta.nodes import Nodes
+from autosft.meta.tracker import Tracker
 from autosft.types import Event
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
@@ -54,7 +55,14 @@ def run_campaign(
     prepare_folder(folder)
     with disk_errors(folder), CampaignLock(folder):
         campaign = open_campaign(config, folder)
-        nodes = Nodes(campaign, emit)
+        tracker = Tracker(folder, config.tracking)
+
+        def tell(event: Event) -> None:
+            emit(event)
+            if event.kind == "round_start":  # the round before it is settled now
+                tracker.poke()
+
+        nodes = Nodes(campaign, tell)
         refuse_if_scored(campaign.journal, str(nodes.stop_reason(nodes.next_round() - 1) or ""))
         facts = campaign.facts
         emit(
@@ -71,7 +79,10 @@ def run_campaign(
             stop = str(state.get("stop") or nodes.stop_reason(nodes.next_round() - 1))
         except SpendCapError as error:
             stop = f"spend cap: {error}"
-        return _finish(campaign, nodes, stop, emit)
+        done = _finish(campaign, nodes, stop, emit)
+        if (left := tracker.close()) is not None:
+            emit(Event("note", left))
+        return done
 
 
 @contextmanager

@@ -225,6 +225,17 @@ def test_stored_settings_read_back_equal_and_are_checked() -> None:
         config_from_json({**data, "campaign": [1]})
 
 
+def test_settings_of_older_campaigns_are_completed_with_what_was_in_effect() -> None:
+    config = load_config(["campaign.seeds=7"])
+    older = config.to_json()
+    del older["llm"], older["tracking"], older["campaign"]["families"]
+    for key in [key for key in older["trainer"] if key.endswith("parallel") or key == "overlap"]:
+        del older["trainer"][key]
+    assert config_from_json(older) == config
+    with pytest.raises(ConfigError, match="spend"):
+        config_from_json({key: value for key, value in older.items() if key != "spend"})
+
+
 def test_a_config_cannot_be_changed() -> None:
     config = load_config()
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -150,7 +150,7 @@ def test_saved_datasets(tmp_path: Path):
         ("a.jsonl", lines({"text": 1}), "no usable row.*a.jsonl:1"),
         ("a.parquet", b"PAR1 rubbish", "damaged"),
         ("a.jsonl.gz", b"rubbish", "damaged"),
-        ("a.jsonl.gz", gzip.compress(lines(PAIR) * 99)[:-20], "damaged"),
+        ("a.jsonl.gz", gzip.compress(lines(PAIR) * 99, mtime=0)[:-20], "damaged"),
         ("a.jsonl.zst", b"rubbish", "damaged"),
         ("a.json", b'{"prompt": 1}', "not a list"),
         ("a.json", b"{", "not JSON"),

@@ -1,0 +1,63 @@
+"""Commands that hand results on: `export`, `track`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autosft.cli.shared import Folder, JsonOption, existing, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for command in (export, track):
+        app.command()(command)
+
+
+def export(
+    folder: Folder,
+    to: Annotated[Path, typer.Argument(metavar="TO", help="New folder for the model.")],
+    number: Annotated[
+        int | None,
+        typer.Option("--round", metavar="N", min=0, help="Default: the claimed best, else the incumbent."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Training seed; default: the round's first.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a checkpoint out of a campaign, with its model card and data card."""
+    from autosft.meta.export import export_checkpoint
+    from autosft.report.cards import write_cards
+
+    view = export_checkpoint(existing(folder), to, number, seed)
+    cards = write_cards(view, to)
+
+    def say(console: Any, done: Mapping[str, Any]) -> None:
+        claim = "the claimed best" if done["claimed"] else "no improvement is claimed for it"
+        console.print(f"Round {done['round']}, seed {done['seed']} ({claim}): {to}")
+        console.print(f"Cards: {', '.join(card.name for card in cards)}")
+
+    shown = {key: view[key] for key in ("round", "seed", "claimed", "files")}
+    show({**shown, "folder": str(to), "cards": [str(card) for card in cards]}, as_json, say)
+
+
+def track(
+    folder: Folder,
+    uri: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Tracking server or store; default: mlflow.db beside the campaign."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send a campaign's rounds to MLflow, whatever it does not have yet."""
+    from autosft.meta.track import track as send
+
+    def say(console: Any, done: Mapping[str, Any]) -> None:
+        console.print(f"{done['sent']} new runs, {done['runs']} in all: experiment {done['experiment']}")
+        console.print(f"Look at them with `mlflow ui --backend-store-uri {done['uri']}`.")
+
+    show(send(existing(folder), uri), as_json, say)
