@@ -41,10 +41,22 @@ def taxonomy(
         str | None,
         typer.Option("--leaf", metavar="NAME", help="One leaf over all rounds, and what moved it."),
     ] = None,
+    tree: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A tree itself: default, lab, ifeval, ifbench, mbpp_plus, or a file."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show leaves: score, change, supply in the pool."""
-    from autosft.report import show_leaf, show_taxonomy
+    """Show leaves: score, change, supply in the pool; or the leaves of a tree and what they require."""
+    from autosft.report import show_leaf, show_taxonomy, show_tree
+
+    if tree is not None:
+        from autosft.taxonomy import Taxonomy
+
+        show(Taxonomy.load(tree).to_json(), as_json, show_tree)
+        return
 
     if leaf is not None:
         show(meta.views.leaf_history(existing(folder), leaf), as_json, show_leaf)

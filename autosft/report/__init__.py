@@ -23,6 +23,7 @@ from autosft.report.tables import (
     show_rounds,
     show_status,
     show_taxonomy,
+    show_tree,
 )
 from autosft.report.text import clean
 
@@ -46,6 +47,7 @@ __all__ = [
     "show_rounds",
     "show_status",
     "show_taxonomy",
+    "show_tree",
     "sweep_markdown",
     "write_page",
     "write_sweep",

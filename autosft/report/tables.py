@@ -115,6 +115,18 @@ def show_taxonomy(console: Console, leaves: Sequence[View]) -> None:
     console.print(table)
 
 
+def show_tree(console: Console, tree: View) -> None:
+    """Print a taxonomy: one line a leaf, what it requires and a passing answer."""
+    console.print(
+        f"{clean(tree['name'])}, version {tree['version']}: {count(len(tree['leaves']))} leaves, "
+        "each decided on its own examples just now"
+    )
+    table = make_table("leaf", "verifier", "demands")
+    for path, leaf in sorted(tree["leaves"].items()):
+        table.add_row(plain_text(path), plain_text(leaf["verifier"]), plain_text(leaf["description"]))
+    console.print(table)
+
+
 def show_actions(console: Console, actions: Sequence[View]) -> None:
     """Print one line an action: rows added, cut, edited, re-weighted and moved, counted from its diff."""
     if not actions:
