@@ -1,4 +1,4 @@
-"""An operator's commands: `invalidate`, `revisit`, `build`."""
+"""An operator's commands: `invalidate`, `revisit`, `approve`, `reject`, `pause`, `resume`, `build`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RoundArgument = Annotated[int, typer.Argument(metavar="ROUND", min=0, help="Roun
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (invalidate, revisit, build):
+    for command in (invalidate, revisit, build, approve, reject, pause, resume):
         app.command()(command)
 
 
@@ -48,6 +48,50 @@ def revisit(folder: Folder, number: RoundArgument, as_json: JsonOption = False) 
         console.print(f"Go on with `{PROGRAM} run`; raise campaign.rounds if all rounds are done.")
 
     show(decide(existing(folder), number), as_json, say)
+
+
+def approve(
+    folder: Folder,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who says so.")] = "operator",
+    as_json: JsonOption = False,
+) -> None:
+    """Approve the decision that a campaign with campaign.approve=true waits with."""
+    from autosft.meta.approval import judge
+
+    def say(console: Any, done: Mapping[str, Any]) -> None:
+        console.print(f"Round {done['round']}: approved.")
+
+    show(judge(existing(folder), approve=True, by=by), as_json, say)
+
+
+def reject(
+    folder: Folder,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")],
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who says so.")] = "operator",
+    as_json: JsonOption = False,
+) -> None:
+    """Reject it; the round is decided anew among the proposals that are left."""
+    from autosft.meta.approval import judge
+
+    def say(console: Any, done: Mapping[str, Any]) -> None:
+        console.print(f"Round {done['round']}: rejected; it is decided anew.")
+
+    show(judge(existing(folder), approve=False, reason=reason, by=by), as_json, say)
+
+
+def pause(folder: Folder) -> None:
+    """Let a running campaign wait before its next step."""
+    from autosft.meta.approval import hold
+
+    hold(existing(folder))
+    typer.echo(f"It waits after the step it is in; `{PROGRAM} resume` lets it go on.")
+
+
+def resume(folder: Folder) -> None:
+    """Let a paused campaign go on."""
+    from autosft.meta.approval import release
+
+    typer.echo("It goes on." if release(existing(folder)) else "It was not paused.")
 
 
 def build(

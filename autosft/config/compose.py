@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autosft.config.checks import check_settings
-from autosft.config.frozen import ADDED, YOUNG_GROUPS
+from autosft.config.frozen import YOUNG_GROUPS, YOUNG_KEYS
 from autosft.config.schema import Config
 from autosft.config.values import bare, describe, field_types, known_keys, read_settings, unknown_key
 from autosft.errors import ConfigError
@@ -86,14 +86,14 @@ def config_from_json(data: Any) -> Config:
 
 
 def _completed(data: Any) -> Any:
-    """Fill in settings that are younger than the data: whole groups, and keys of `ADDED`."""
+    """Fill in settings that are younger than the data: whole groups, and keys of `YOUNG_KEYS`."""
     if not isinstance(data, Mapping):
         return data
     found = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
     if missing := field_types(Config).keys() - found.keys():
         defaults = load_config([]).to_json()
         found.update({group: defaults[group] for group in missing & YOUNG_GROUPS})
-    for key, value in ADDED.items():
+    for key, value in YOUNG_KEYS.items():
         group, name = key.split(".")
         if isinstance(found.get(group), dict):
             found[group].setdefault(name, value)

@@ -18,6 +18,7 @@ OPERATIONAL = frozenset(
         "campaign.out",
         "campaign.rounds",
         "campaign.patience",
+        "campaign.approve",
         "campaign.target_score",
         "trainer.timeout_s",
         "llm.base_url",
@@ -39,6 +40,8 @@ ADDED: Mapping[str, Any] = {
     "trainer.distributed_optimizer": False,
     "trainer.overlap": False,
 }
+# Of stored configurations, operational settings are completed too.
+YOUNG_KEYS: Mapping[str, Any] = {**ADDED, "campaign.approve": False}
 # Groups that older campaigns do not have at all; they ran with the defaults.
 YOUNG_GROUPS = frozenset({"llm", "tracking"})
 PATHS = frozenset({"model.path", "pool.path", "suite.path"})

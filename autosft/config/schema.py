@@ -30,6 +30,7 @@ class CampaignSettings:
         alpha: Chance of a false claim over the whole campaign (I12).
         claim_seeds: Fresh training seeds that re-measure an incumbent before it is claimed; 0 claims nothing.
         patience: Stop after this many rounds without a new incumbent, or None to run all rounds.
+        approve: Every decision waits for an operator's word before its hypothesis is registered.
         target_score: Stop once the incumbent reaches this score, or None.
         families: Action families that proposals may use, or None for all six.
     """
@@ -45,6 +46,7 @@ class CampaignSettings:
     alpha: float
     claim_seeds: int
     patience: int | None
+    approve: bool
     target_score: float | None
     families: tuple[str, ...] | None
 

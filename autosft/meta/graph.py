@@ -1,8 +1,9 @@
 """The meta graph: edges only. What happens at a node is in `nodes.py`.
 
     start -> (round 0) -----------------> register -> build -> guard -> execute -> record -> claim -> revise
-    start -> observe -> analysts -> decide -> register -> ...                                           |
-               ^  `--- (a rival) ----^  |-> stop (nothing new to try)                                   |
+    start -> observe -> analysts -> decide -> approve -> register -> ...                                |
+               ^  `--- (a rival) ----^  |  ^------' (rejected)                                          |
+               |                        |-> stop (nothing new to try)                                   |
                +----------------------------------------------------------------------------------------+
 
 The saved graph state is a cursor that is deleted at every start: the journal and the artifacts say where the
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 CURSOR = "cursor.sqlite"
 # Nodes a round passes through; the recursion limit of the graph is a multiple of it.
-STEPS_PER_ROUND = 12
+STEPS_PER_ROUND = 24
 
 
 def run_graph(nodes: Nodes, folder: Path, rounds: int) -> State:
@@ -48,7 +49,13 @@ def run_graph(nodes: Nodes, folder: Path, rounds: int) -> State:
         }
         # The last recorded round, whose claim and revision may still be open; -1 before round 0.
         state: State = {"round": nodes.next_round() - 1, "stop": ""}
-        return graph.invoke(state, config, durability="sync")  # type: ignore[no-any-return]
+        found = graph.invoke(state, config, durability="sync")
+        while "__interrupt__" in found:
+            from langgraph.types import Command
+
+            word = nodes.await_word(found["__interrupt__"][0].value)
+            found = graph.invoke(Command(resume=word), config, durability="sync")
+        return found  # type: ignore[no-any-return]
 
 
 def compile_graph(nodes: Nodes, saver: Any) -> Any:
@@ -61,6 +68,7 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
         "observe",
         "analyst",
         "decide",
+        "approve",
         "register",
         "build",
         "guard",
@@ -81,7 +89,10 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
         return [Send("analyst", {"round": state["round"], "name": name}) for name in names] or ["decide"]
 
     def after_decision(state: State) -> str:
-        return "finish" if state["stop"] else "register"
+        return "finish" if state["stop"] else "approve"
+
+    def after_word(state: State) -> str:
+        return "register" if state["recipe"] else "decide"
 
     def after_build(state: State) -> str:
         return "guard" if state["status"] == "ok" else "record"
@@ -95,7 +106,8 @@ def compile_graph(nodes: Nodes, saver: Any) -> Any:
     graph.add_conditional_edges(START, start, {"register": "register", "revise": "revise", "claim": "claim"})
     graph.add_conditional_edges("observe", fan_out, ["analyst", "decide"])
     graph.add_edge("analyst", "decide")
-    graph.add_conditional_edges("decide", after_decision, {"register": "register", "finish": END})
+    graph.add_conditional_edges("decide", after_decision, {"approve": "approve", "finish": END})
+    graph.add_conditional_edges("approve", after_word, {"register": "register", "decide": "decide"})
     graph.add_edge("register", "build")
     graph.add_conditional_edges("build", after_build, {"guard": "guard", "record": "record"})
     graph.add_conditional_edges("guard", after_guard, {"execute": "execute", "record": "record"})

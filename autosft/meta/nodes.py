@@ -25,6 +25,7 @@ from autosft.executor import execute
 from autosft.identity import fingerprint
 from autosft.meta.aa import SEED_ONLY, write_reseed
 from autosft.meta.agents import Agents
+from autosft.meta.approval import await_word, record_word, wait_while_held, word_of
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
 from autosft.meta.decide import Choice, choose, choose_rival, try_proposal
@@ -102,6 +103,7 @@ class Nodes:
     def observe(self, state: State) -> dict[str, Any]:
         """Open the round: say where it starts from, and collect every analyst's evidence on the parent."""
         number, history = state["round"], self.history()
+        self._heed(number)
         parent = history.parent_for(number)
         assert parent is not None
         text = f"from round {parent.round} (score {parent.score:.3f})"
@@ -145,24 +147,65 @@ class Nodes:
     def decide(self, state: State) -> dict[str, Any]:
         """Try every proposal on the parent's pool and choose; nothing to choose ends the campaign."""
         number, history = state["round"], self.history()
-        key = fingerprint([state["replies"], history.digest])
+        rejected = self._rejected(number)
+        key = fingerprint([state["replies"], history.digest, *([rejected] if rejected else [])])
         if self._c.store.find("decision", key) is None:
             if self._c.config.policy.name == SEED_ONLY:
                 write_reseed(self._c, key, number, history)
             else:
-                self._write_decision(key, number, state["replies"], history)
+                self._write_decision(key, number, state["replies"], history, rejected)
         decision = self._c.store.load("decision", key)
         entry = self._decision_entry(number, key)
         self._c.journal.append("decision.taken", entry, {"decision": key, **decision_headline(decision)})
         for line in decision.data["lines"]:
             self._emit(Event("note", line, number))
         if not decision.data["accepted"]:
-            return {"decision": key, "stop": "no analyst has a new proposal"}
+            why = "every proposal was rejected" if rejected else "no analyst has a new proposal"
+            return {"decision": key, "stop": why}
         return {"decision": key, "recipe": decision.data["recipe_fingerprint"], "stop": ""}
+
+    def approve(self, state: State) -> dict[str, Any]:
+        """Wait for the operator's word where `campaign.approve` asks for it.
+
+        A rejected decision is taken anew among the proposals that are left.
+        """
+        key, number = state["decision"], state["round"]
+        word = word_of(self._c.journal, key)
+        if word is None:
+            if not self._c.config.campaign.approve:
+                return {"recipe": state["recipe"]}
+            from langgraph.types import interrupt
+
+            given = interrupt({"round": number, "decision": key})
+            record_word(self._c.folder, self._c.journal, key, given)
+            word = given
+        text = "approved" if word["approved"] else f"rejected: {word['reason']}"
+        self._emit(Event("note", f"decision {text} ({word['by']})", number))
+        return {"recipe": state["recipe"] if word["approved"] else ""}
+
+    def await_word(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the operator's word on a decision, when it comes."""
+        number = int(question["round"])
+        return await_word(self._c.folder, question, lambda text: self._emit(Event("note", text, number)))
+
+    def _heed(self, number: int) -> None:
+        wait_while_held(self._c.folder, lambda text: self._emit(Event("note", text, number)))
+
+    def _rejected(self, number: int) -> list[str]:
+        """Analysts whose proposals for a round an operator rejected."""
+        found: set[str] = set()
+        for entry in self._c.journal:
+            if entry.kind != "decision.taken" or entry.key.split(".")[0] != str(number):
+                continue
+            word = word_of(self._c.journal, str(entry.data["decision"]))
+            if word is not None and not word["approved"]:
+                found.update(proposal["analyst"] for proposal in entry.data["accepted"])
+        return sorted(found)
 
     def register(self, state: State) -> dict[str, Any]:
         """Write the round's hypothesis down before anything is built or trained (I4)."""
         number = max(0, state["round"])
+        self._heed(number)
         if number == 0:
             self._emit(Event("round_start", "the untouched pool", 0, {"rounds": self.last_round}))
             hypothesis = baseline_hypothesis(self._base_recipe())
@@ -176,6 +219,7 @@ class Nodes:
     def build(self, state: State) -> dict[str, Any]:
         """Materialise the recipe; a refusal abandons the round, not the campaign."""
         number, recipe = state["round"], self._recipe(state)
+        self._heed(number)
         try:
             built = build_recipe(
                 recipe,
@@ -210,6 +254,7 @@ class Nodes:
     def execute(self, state: State) -> dict[str, Any]:
         """Train, convert, generate and score, once a seed."""
         number = state["round"]
+        self._heed(number)
         run = functools.partial(self.run_seeds, number, state["recipe"], state["build"], self._c.seeds)
         receipts = run()
         if self._agents is not None:
@@ -240,6 +285,7 @@ class Nodes:
     def claim(self, state: State) -> dict[str, Any]:
         """Re-measure a new incumbent with fresh seeds and claim it if the interval allows (I12)."""
         number = state["round"]
+        self._heed(number)
         text = decide_claim(self._c, number, self.history(), self.run_seeds, self._emit)
         if text:
             self._emit(Event("claim", text, number))
@@ -327,7 +373,9 @@ class Nodes:
     def _evidence_key(self, number: int, analyst: str, history: History) -> str:
         return fingerprint([number, analyst, history.digest, self._c.facts.settings_fingerprint])
 
-    def _write_decision(self, key: str, number: int, replies: list[str], history: History) -> None:
+    def _write_decision(
+        self, key: str, number: int, replies: list[str], history: History, rejected: list[str]
+    ) -> None:
         c = self._c
         parent = history.parent_for(number)
         assert parent is not None
@@ -346,6 +394,7 @@ class Nodes:
             sources = gather_sources(c, number, parent, history)
             parsed = [parse_reply(plan) for plan in rival_plans(sources, parent)]
             proposals = [plan for plan in parsed if isinstance(plan, Proposal)]
+        proposals = [proposal for proposal in proposals if proposal.analyst not in rejected]
         trials = (
             []
             if self._agents is not None and not rival
