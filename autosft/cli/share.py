@@ -1,4 +1,4 @@
-"""Commands that hand results on: `export`, `track`."""
+"""Commands that hand results on: `export`, `serve`, `track`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autosft.cli.shared import Folder, JsonOption, existing, show
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (export, track):
+    for command in (export, serve, track):
         app.command()(command)
 
 
@@ -43,6 +43,27 @@ def export(
 
     shown = {key: view[key] for key in ("round", "seed", "claimed", "files")}
     show({**shown, "folder": str(to), "cards": [str(card) for card in cards]}, as_json, say)
+
+
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A campaign's folder, or one that holds campaigns.")
+    ] = Path("runs"),
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Anything but loopback makes and prints a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: a free one.")] = 8765,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Further host names it is known by.")
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="No pausing, approving, invalidating.")
+    ] = False,
+) -> None:
+    """Show campaigns in a browser, while they run and after."""
+    from autosft.serve import run_server
+
+    run_server(folder, host, port, acts=not read_only, names=tuple(name or ()), say=typer.echo)
 
 
 def track(
