@@ -8,6 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
+from fastapi import FastAPI, Form, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
 from autosft.errors import AutosftError, CampaignError
 from autosft.serve import content, rows
 from autosft.serve.folders import campaigns
@@ -28,9 +31,6 @@ def create_app(root: Path, gate: Gate) -> Any:
     Raises:
         CampaignError: There is no campaign.
     """
-    from fastapi import FastAPI, Form, Request
-    from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-
     campaigns(root)  # refuse an empty folder before a port is opened
     app = FastAPI(title="autosft", docs_url=None, redoc_url=None, openapi_url=None)
     guard(app, gate)

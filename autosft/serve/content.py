@@ -42,7 +42,7 @@ def overview(out: Path) -> dict[str, Any]:
         "v": view,
         "headline": summary.headline(view) if view["rounds"] else "No round is recorded yet.",
         "sentences": summary.sentences(view) if view["rounds"] else [],
-        "figures": figures.draw(view) if view["rounds"] else {},
+        "figures": figures.draw(view) if view["rounds"] else dict.fromkeys(("scores", "actions", "branches")),
         "running": running(out),
         "waiting": pending(out),
         "held": held(out),

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autosft.errors import ConfigError
-from autosft.serve.app import create_app
 from autosft.serve.security import Gate, is_loopback
 
 DEFAULT_PORT = 8765
@@ -39,6 +38,8 @@ def run_server(
     """
     try:
         import uvicorn
+
+        from autosft.serve.app import create_app
     except ImportError:
         raise ConfigError(
             "the live page needs fastapi and uvicorn", where="serve", hint="pip install 'autosft[serve]'"
