@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,8 @@ def rows_page(
         method = _ORIGINS[origin]
         frame = frame.filter(pl.col("method").is_null() if method is None else pl.col("method") == method)
     if search:
-        found = (
-            pl.element().struct.field("content").str.to_lowercase().str.contains(search.lower(), literal=True)
-        )
+        pattern = f"(?i){re.escape(search)}"
+        found = pl.element().struct.field("content").str.contains(pattern)
         frame = frame.filter(pl.col("messages").list.eval(found).list.any())
     page = max(1, page)
     total = int(frame.select(pl.len()).collect().item())
