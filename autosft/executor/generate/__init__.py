@@ -15,7 +15,11 @@ from autosft.errors import ConfigError
 from autosft.executor.prompts import Prompts
 from autosft.types import GenerateSettings
 
-GENERATORS: Mapping[str, str] = {"transformers": "autosft.executor.generate.in_process"}
+GENERATORS: Mapping[str, str] = {
+    "transformers": "autosft.executor.generate.in_process",
+    "vllm": "autosft.executor.generate.vllm_server",
+    "vllm-offline": "autosft.executor.generate.vllm_offline",
+}
 
 Report = Callable[[Mapping[str, Any]], None]
 
