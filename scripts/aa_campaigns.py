@@ -29,7 +29,7 @@ SETTINGS = (
 )
 UNTOUCHED = ("campaign.epochs=1.0", "lab.rows=600", "lab.prompts_per_leaf=8")
 MENDED = ("campaign.budget_tokens=60000", "lab.prompts_per_leaf=20", "pool.order=file")
-MENDED_ROWS = 1_500
+MENDED_ROWS = 3_000
 
 
 def mended_pool(seed: int, folder: Path) -> Path:
