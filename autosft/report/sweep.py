@@ -122,7 +122,7 @@ def _pair(row: View) -> list[Any]:
     known = row["ci_low"] is not None
     span = f"{score(row['ci_low'], signed=True)} to {score(row['ci_high'], signed=True)}" if known else "-"
     difference = score(row["diff"], signed=True)
-    p = f"{row['p_holm']:.3f}"
+    p = "< .001" if row["p_holm"] < 0.001 else f"{row['p_holm']:.3f}"
     return [row["variant"], row["against"], difference, span, p, score(row["mde"]), row["verdict"]]
 
 
