@@ -12,6 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from autosft.engine.nearest import nearest_texts
+from autosft.engine.words import hash_texts
 from autosft.subagents.analyst import abstention, pick, proposal
 from autosft.subagents.evidence import Evidence, Finding, Sources
 from autosft.subagents.rows import Checked, check_rows, mean, mended_frac, spread
@@ -19,7 +21,7 @@ from autosft.types import ActionCall
 
 ITEMS_PER_LEAF = 8
 NEAREST_ROWS = 5
-# Rows compared with each failing prompt; larger pools are sampled evenly.
+# Up to so many rows every one is compared with each failing prompt; in larger pools candidates are looked up.
 POOL_ROWS = 20_000
 SHORT_SUPPLY = 0.35
 TEACHES_WRONG = 0.2
@@ -86,16 +88,20 @@ def _nearest(
     import numpy as np
     from rapidfuzz import fuzz, process
 
-    chosen = spread(range(len(rows)), POOL_ROWS)
-    prompts = [sources.pool.row(i).prompt[:2000] for i in chosen]
+    prompts = [row.prompt[:2000] for row in sources.pool.rows()]
     found: dict[str, list[Checked]] = {}
     if not prompts:
         return found
+    hashed = hash_texts(prompts) if len(prompts) > POOL_ROWS else None
     for leaf, indices in failing.items():
         queries = [sources.items[i].messages[-1].content[:2000] for i in spread(indices, ITEMS_PER_LEAF)]
+        if hashed is not None:
+            places, _ = nearest_texts(queries, prompts, NEAREST_ROWS, hashed=hashed)
+            found[leaf] = [rows[int(j)] for line in places for j in line if j >= 0]
+            continue
         likeness = process.cdist(queries, prompts, scorer=fuzz.token_set_ratio, workers=1)
         best = np.argsort(-likeness, axis=1, kind="stable")[:, :NEAREST_ROWS]
-        found[leaf] = [rows[chosen[int(j)]] for line in best for j in line]
+        found[leaf] = [rows[int(j)] for line in best for j in line]
     return found
 
 
