@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 OPT_IN = {"live": "needs a served language model", "gpu": "needs a CUDA device"}
@@ -19,3 +21,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if name in item.keywords:
                     item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests share a cache among themselves, never the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTOSFT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

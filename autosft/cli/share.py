@@ -1,4 +1,4 @@
-"""Commands that hand results on: `export`, `serve`, `track`."""
+"""Commands beside campaigns: `cache`, `export`, `serve`, `track`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,41 @@ from autosft.cli.shared import Folder, JsonOption, existing, show
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (export, serve, track):
+    for command in (cache, export, serve, track):
         app.command()(command)
+
+
+def cache(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove it; campaigns make anew what they need.")
+    ] = False,
+    keep_gb: Annotated[
+        float | None,
+        typer.Option("--keep-gb", metavar="GB", min=0, help="Remove what is over, oldest first."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show or clean the cache of encoded rows that campaigns share."""
+    from autosft.engine.place import cache_folder
+    from autosft.engine.ragged import sizes, trim
+
+    place = cache_folder()
+    room = 0.0 if clean else keep_gb
+    removed = 0 if room is None else trim(place / "rows", int(room * 2**30))
+    found = sizes(place / "rows")
+    view = {
+        "folder": str(place),
+        "removed_bytes": removed,
+        "bytes": sum(size for _, size in found.values()),
+        "encoders": {name: {"files": files, "bytes": size} for name, (files, size) in found.items()},
+    }
+
+    def say(console: Any, done: Mapping[str, Any]) -> None:
+        console.print(f"{done['folder']}: {done['bytes'] / 2**20:,.1f} MiB, {len(done['encoders'])} encoders")
+        if room is not None:
+            console.print(f"Removed {done['removed_bytes'] / 2**20:,.1f} MiB.")
+
+    show(view, as_json, say)
 
 
 def export(

@@ -41,7 +41,11 @@ ADDED: Mapping[str, Any] = {
     "trainer.overlap": False,
 }
 # Of stored configurations, operational settings are completed too.
-YOUNG_KEYS: Mapping[str, Any] = {**ADDED, "campaign.approve": False}
+YOUNG_KEYS: Mapping[str, Any] = {
+    **ADDED,
+    "campaign.approve": False,
+    "executor.shared_cache": True,
+}
 # Groups that older campaigns do not have at all; they ran with the defaults.
 YOUNG_GROUPS = frozenset({"llm", "tracking"})
 PATHS = frozenset({"model.path", "pool.path", "suite.path"})

@@ -91,11 +91,13 @@ class ExecutorSettings:
         slots: Workers side by side, or None for what the cores allow.
         threads_per_worker: Compute threads of a worker.
         retries: Extra attempts after a killed or failed worker.
+        shared_cache: Keep encoded rows where all campaigns find them, not in the campaign's folder.
     """
 
     slots: int | None
     threads_per_worker: int
     retries: int
+    shared_cache: bool
 
     def worker_slots(self, jobs: int) -> int:
         """Return how many of `jobs` workers run side by side: `slots`, or usable cores over threads."""

@@ -125,7 +125,7 @@ class RaggedCache:
         self._shards.append(_shard(keys, rows, rows.marked()))
         if self.folder is not None:
             self._read.add(_write(self.folder, keys, rows))
-            trim(self.folder, self.room_bytes)
+            trim(self.folder.parent, self.room_bytes)
 
     def lengths(self, shard: IntArray, row: IntArray) -> tuple[IntArray, IntArray]:
         """Return (ids, marked ids) of rows as `find` gave them."""
@@ -244,6 +244,16 @@ def _fold(folder: Path, files: list[Path]) -> None:
     _write(folder, keys[first], joined([s.rows for s in shards]).take(first.astype(np.int64)))
     for file in files:
         file.unlink(missing_ok=True)
+
+
+def sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return what each encoder's rows take: folder name -> (files, bytes)."""
+    found: dict[str, tuple[int, int]] = {}
+    for file in folder.rglob(f"*{SUFFIX}") if folder.is_dir() else ():
+        with contextlib.suppress(FileNotFoundError):
+            files, total = found.get(file.parent.name, (0, 0))
+            found[file.parent.name] = files + 1, total + file.stat().st_size
+    return dict(sorted(found.items()))
 
 
 def trim(folder: Path, room_bytes: int) -> int:

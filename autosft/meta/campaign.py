@@ -20,6 +20,7 @@ import orjson
 from autosft.actions import ActionContext, BenchmarkIndex, BuildGuard
 from autosft.artifacts import ArtifactStore, write_atomic
 from autosft.config import ADDED, Config, campaign_settings, changed_settings, settings_fingerprint
+from autosft.engine.place import cache_folder
 from autosft.errors import (
     ArtifactError,
     BaseFingerprintError,
@@ -153,7 +154,8 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
             where=str(base),
             hint="restore the base this campaign started from, or start a new campaign with --out",
         )
-    encoder = RowEncoder(base, config.trainer.sequence_tokens, cache=folder / "cache")
+    cache = cache_folder() if config.executor.shared_cache else folder / "cache"
+    encoder = RowEncoder(base, config.trainer.sequence_tokens, cache=cache / "rows")
     items = tuple(read_items(items_path))
     benchmarks = _benchmarks(items, config, folder)
     facts = opened or _freeze(

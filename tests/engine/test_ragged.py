@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autosft.engine.ragged import Ragged, RaggedCache, joined, trim
+from autosft.engine.ragged import Ragged, RaggedCache, joined, sizes, trim
 
 
 def rows(keys: list[int]) -> tuple[np.ndarray, Ragged]:
@@ -95,11 +95,12 @@ def test_damage_is_removed_and_room_is_kept(tmp_path: Path) -> None:
     check(fresh, list(range(20)))
     fresh.find(np.array([77], dtype=np.uint64))
     assert not (tmp_path / "0-bad.arrow").exists()
-    small = RaggedCache(tmp_path, room_bytes=3000)
+    small = RaggedCache(tmp_path / "encoder", room_bytes=3000)
     for start in range(100, 1100, 100):
         small.add(*rows(list(range(start, start + 100))))
-        assert sum(f.stat().st_size for f in tmp_path.glob("*.arrow")) <= 3000 or start == 100
-    assert trim(tmp_path, 0) > 0 or not list(tmp_path.glob("*.arrow"))
+        assert sum(f.stat().st_size for f in tmp_path.rglob("*.arrow")) <= 3000 or start == 100
+    assert trim(tmp_path, 0) > 0 or not list(tmp_path.rglob("*.arrow"))
+    assert sizes(tmp_path) == {}
 
 
 def test_a_folder_that_cannot_be_written_costs_only_work(tmp_path: Path) -> None:
