@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from autosft.engine.compiled import compiled
 
 U = np.uint64
 _BASE = U(0xD6E8FEB86659FD93)  # of the n-grams' polynomial
 _STEP = U(0x9E3779B97F4A7C15)
 _ONE, _ZERO = U(1), U(0)
 _ALONE, _UNKNOWN = -2, -1
-
-
-def compiled(function: Any) -> Any:
-    """Compile a loop without the interpreter's lock, once for this machine."""
-    return numba.njit(nogil=True, cache=True)(function)
 
 
 @compiled

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from autosft.engine.kernels import compiled, mix
+from autosft.engine.compiled import compiled
+from autosft.engine.kernels import mix
 
 U = np.uint64
 
