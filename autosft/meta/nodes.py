@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from autosft.actions import apply_recipe, load_build
 from autosft.actions import build as build_recipe
 from autosft.errors import (
     ActionError,
@@ -28,21 +27,15 @@ from autosft.meta.agents import Agents
 from autosft.meta.approval import await_word, record_word, wait_while_held, word_of
 from autosft.meta.campaign import Campaign
 from autosft.meta.claims import decide_claim, fresh_seeds
-from autosft.meta.decide import Choice, choose, choose_rival, try_proposal
-from autosft.meta.decision import (
-    baseline_hypothesis,
-    decided_hypothesis,
-    decision_data,
-    decision_headline,
-)
+from autosft.meta.deciding import decision_entry, rejected_analysts, write_decision
+from autosft.meta.decision import baseline_hypothesis, decided_hypothesis, decision_headline
 from autosft.meta.history import History
 from autosft.meta.record import write_round
-from autosft.meta.revise import close_fork, open_fork, rival_plans
+from autosft.meta.revise import close_fork, open_fork
 from autosft.meta.runs import find_receipts, store_receipts
 from autosft.meta.sources import gather_sources
 from autosft.meta.state import State
 from autosft.meta.submit import check_submission
-from autosft.pool import Pool
 from autosft.subagents import Abstention, Analyst, Proposal, analysts_for, parse_reply
 from autosft.subagents.evidence import Sources
 from autosft.subagents.menu import requests
@@ -147,15 +140,17 @@ class Nodes:
     def decide(self, state: State) -> dict[str, Any]:
         """Try every proposal on the parent's pool and choose; nothing to choose ends the campaign."""
         number, history = state["round"], self.history()
-        rejected = self._rejected(number)
+        rejected = rejected_analysts(self._c.journal, number)
         key = fingerprint([state["replies"], history.digest, *([rejected] if rejected else [])])
         if self._c.store.find("decision", key) is None:
             if self._c.config.policy.name == SEED_ONLY:
                 write_reseed(self._c, key, number, history)
             else:
-                self._write_decision(key, number, state["replies"], history, rejected)
+                write_decision(
+                    self._c, self._agents, self._requests, key, number, state["replies"], history, rejected
+                )
         decision = self._c.store.load("decision", key)
-        entry = self._decision_entry(number, key)
+        entry = decision_entry(self._c.journal, number, key)
         self._c.journal.append("decision.taken", entry, {"decision": key, **decision_headline(decision)})
         for line in decision.data["lines"]:
             self._emit(Event("note", line, number))
@@ -190,17 +185,6 @@ class Nodes:
 
     def _heed(self, number: int) -> None:
         wait_while_held(self._c.folder, lambda text: self._emit(Event("note", text, number)))
-
-    def _rejected(self, number: int) -> list[str]:
-        """Analysts whose proposals for a round an operator rejected."""
-        found: set[str] = set()
-        for entry in self._c.journal:
-            if entry.kind != "decision.taken" or entry.key.split(".")[0] != str(number):
-                continue
-            word = word_of(self._c.journal, str(entry.data["decision"]))
-            if word is not None and not word["approved"]:
-                found.update(proposal["analyst"] for proposal in entry.data["accepted"])
-        return sorted(found)
 
     def register(self, state: State) -> dict[str, Any]:
         """Write the round's hypothesis down before anything is built or trained (I4)."""
@@ -354,16 +338,6 @@ class Nodes:
             return self._base_recipe()
         return Recipe.from_json(self._c.store.load("decision", state["decision"]).data["recipe"])
 
-    def _decision_entry(self, number: int, decision: str) -> str:
-        """Return the journal key of a decision: a round decided anew, because an operator invalidated a round
-        or chose another parent before its hypothesis was registered, gets `N.2`, `N.3`, ..."""
-        entry, again = str(number), 2
-        while (known := self._c.journal.find("decision.taken", entry)) is not None:
-            if known.data["decision"] == decision:
-                break
-            entry, again = f"{number}.{again}", again + 1
-        return entry
-
     def _sources(self, number: int, history: History) -> Sources:
         """Return what an analyst that asks a language model may look into."""
         parent = history.parent_for(number)
@@ -372,68 +346,6 @@ class Nodes:
 
     def _evidence_key(self, number: int, analyst: str, history: History) -> str:
         return fingerprint([number, analyst, history.digest, self._c.facts.settings_fingerprint])
-
-    def _write_decision(
-        self, key: str, number: int, replies: list[str], history: History, rejected: list[str]
-    ) -> None:
-        c = self._c
-        parent = history.parent_for(number)
-        assert parent is not None
-        parent_build = load_build(c.store.load("build", parent.build))
-        proposals, abstained = [], []
-        for reply in replies:
-            data = dict(c.store.load("reply", reply).data)
-            checked = parse_reply(data, self._requests)
-            if isinstance(checked, Abstention):
-                abstained.append(checked)
-            else:
-                proposals.append(checked)
-        fork = history.open_fork
-        rival = fork is not None and fork.rival == number
-        if rival:
-            sources = gather_sources(c, number, parent, history)
-            parsed = [parse_reply(plan) for plan in rival_plans(sources, parent)]
-            proposals = [plan for plan in parsed if isinstance(plan, Proposal)]
-        proposals = [proposal for proposal in proposals if proposal.analyst not in rejected]
-        trials = (
-            []
-            if self._agents is not None and not rival
-            else [
-                try_proposal(
-                    p,
-                    parent.recipe,
-                    parent_build.pool,
-                    c.ctx,
-                    leaves=c.leaves,
-                    tried=history.effects,
-                    families=c.config.campaign.families,
-                )
-                for p in (proposals if rival else sorted(proposals, key=lambda p: p.analyst))
-            ]
-        )
-        if rival:
-            choice = choose_rival(trials)
-        elif self._agents is not None:
-            choice = self._agents.choose(number, parent, parent_build.pool, proposals, history)
-        else:
-            choice = choose(trials, history.past(), bundle=c.config.components.analysis)
-        effect = self._effect(choice, parent.recipe, parent_build.pool)
-        if choice.bundled and effect in history.effects:
-            choice = choice.first_alone(f"together they equal round {history.effects[effect]}")
-            effect = self._effect(choice, parent.recipe, parent_build.pool)
-        with c.store.create("decision", key, {"round": number, "replies": replies}) as step:
-            step.data = {
-                **decision_data(number, parent.round, parent.recipe, choice, abstained),
-                "effect": effect,
-            }
-
-    def _effect(self, choice: Choice, parent: Recipe, pool: Pool) -> str:
-        """Return the fingerprint of the pool that the accepted proposals together make of the parent's."""
-        if len(choice.accepted) < 2:
-            return choice.accepted[0].effect if choice.accepted else ""
-        calls = tuple(call for trial in choice.accepted for call in trial.proposal.calls)
-        step = Recipe(pool.fingerprint, calls, parent.budget_tokens, parent.order, parent.seed)
-        return apply_recipe(step, pool, self._c.ctx)[0].fingerprint
 
     def stop_reason(self, number: int) -> str:
         """Return why the campaign ends after round `number`, or ''; before round 0 (-1) it never does."""
