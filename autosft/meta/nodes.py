@@ -104,7 +104,7 @@ class Nodes:
         sources = None
         if self._agents is not None and self.analysts_of(number):
             agents = self._agents
-            line = agents.revise_tree(number, lambda: agents.sources(number, parent, history))
+            line = agents.trees.revise(number, lambda: agents.sources(number, parent, history))
             if line:
                 self._emit(Event("note", line, number))
         for analyst in (self._analysts[name] for name in self.analysts_of(number)):
