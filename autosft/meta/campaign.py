@@ -22,22 +22,28 @@ from autosft.artifacts import ArtifactStore, write_atomic
 from autosft.config import ADDED, Config, campaign_settings, changed_settings, settings_fingerprint
 from autosft.engine.place import cache_folder
 from autosft.errors import (
-    ArtifactError,
     BaseFingerprintError,
     CampaignError,
     FrozenSettingsError,
-    PoolError,
-    VerifierError,
 )
-from autosft.evals import Suite, load_suite, read_items, write_items
+from autosft.evals import read_items
 from autosft.executor import base_fingerprint
 from autosft.identity import fingerprint
 from autosft.memory import Hypotheses, Journal
+from autosft.meta.inputs import (
+    base_folder,
+    benchmarks_of,
+    check_requirements,
+    initial_pool,
+    store_items,
+    store_pool,
+    stored_inputs,
+)
 from autosft.meta.mend import mend_records
-from autosft.meta.sealed import seal_manifest, sealed_benchmarks
-from autosft.pool import Pool, RowEncoder, read_pool, read_written_pool, write_pool
+from autosft.meta.sealed import seal_manifest
+from autosft.pool import Pool, RowEncoder
 from autosft.spend import Spend
-from autosft.taxonomy import Taxonomy, assign, verify
+from autosft.taxonomy import Taxonomy, assign
 from autosft.types import EvalItem
 
 SCHEMA = 1
@@ -138,15 +144,15 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     opened = read_facts(folder) if (folder / CAMPAIGN).exists() else None
     if opened is not None:
         check_same_settings(opened, config, folder)
-        pool, items_path = _stored_inputs(store, opened, config, taxonomy)
+        pool, items_path = stored_inputs(store, opened, config, taxonomy)
     else:
-        pool, manifest = _initial_pool(config)
+        pool, manifest = initial_pool(config)
         check_requirements(pool)
         pool = assign(pool, taxonomy)
-        items_path = _store_items(store, config)
+        items_path = store_items(store, config)
         if manifest is not None:
             seal_manifest(folder, manifest)
-    base = _base_folder(config)
+    base = base_folder(config)
     found = base_fingerprint(base)
     if opened is not None and found != opened.base_fingerprint:
         raise BaseFingerprintError(
@@ -157,7 +163,7 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
     cache = cache_folder() if config.executor.shared_cache else folder / "cache"
     encoder = RowEncoder(base, config.trainer.sequence_tokens, cache=cache / "rows")
     items = tuple(read_items(items_path))
-    benchmarks = _benchmarks(items, config, folder)
+    benchmarks = benchmarks_of(items, config, folder)
     facts = opened or _freeze(
         config, folder, store, pool, base, found, encoder, items_path, items, benchmarks, taxonomy
     )
@@ -243,120 +249,6 @@ def check_same_settings(facts: Facts, config: Config, folder: Path) -> None:
         )
 
 
-def _initial_pool(config: Config) -> tuple[Pool, Any]:
-    if config.pool.path is None:
-        from autosft.lab.pool import make_pool
-
-        return make_pool(config.lab.rows, config.lab.seed)
-    pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
-    return pool, None
-
-
-def check_requirements(pool: Pool) -> None:
-    """Check that every requirement of a pool's rows can be decided.
-
-    Raises:
-        PoolError: One cannot; names the row.
-    """
-    known: set[str] = set()
-    for row in pool.rows():
-        for requirement in row.requirements:
-            key = fingerprint([requirement.id, dict(requirement.kwargs)])
-            if key in known:
-                continue
-            try:
-                verify(requirement, row.prompt, row.response)
-            except VerifierError as error:
-                raise PoolError(
-                    f"a requirement cannot be checked: {error}",
-                    where=f"row {row.id} (source {row.source})",
-                    hint="correct or remove it from the row's requirements",
-                ) from None
-            known.add(key)
-
-
-def _base_folder(config: Config) -> Path:
-    if config.model.path is not None:
-        return Path(config.model.path)
-    from autosft.lab.base import base_dir
-
-    return base_dir()
-
-
-def _suites(config: Config) -> list[Suite]:
-    loaded = []
-    for name in (*config.suite.names, *config.suite.guard):
-        settings: dict[str, Any] = {}
-        if name == "lab":
-            settings = {"seed": config.lab.seed, "prompts_per_leaf": config.lab.prompts_per_leaf}
-        elif name == "jsonl":
-            settings = {"path": config.suite.path}
-        loaded.append(load_suite(name, **settings))
-    return loaded
-
-
-def _store_items(store: ArtifactStore, config: Config) -> Path:
-    suites = _suites(config)
-    items = [item for suite in suites for item in suite.items]
-    key = fingerprint([suite.fingerprint for suite in suites])
-    if store.find("items", key) is None:
-        with store.create("items", key) as step:
-            write_items(items, step.path / "items.jsonl")
-            step.data = {"suites": {suite.name: suite.fingerprint for suite in suites}, "n": len(items)}
-    return store.load("items", key).file("items.jsonl")
-
-
-def _stored_inputs(
-    store: ArtifactStore, facts: Facts, config: Config, taxonomy: Taxonomy
-) -> tuple[Pool, Path]:
-    """Read the campaign's pool and items; damaged ones are made anew where their source is unchanged."""
-    try:
-        path = store.load("pool", facts.pool, check_files=True).file("pool.parquet")
-    except ArtifactError as error:
-        pool = assign(_initial_pool(config)[0], taxonomy)
-        _require_same(pool.fingerprint, facts.pool, error, "pool")
-        _set_aside(store, "pool", facts.pool)
-        path = _store_pool(store, pool)
-    try:
-        items = store.load("items", facts.items, check_files=True).file("items.jsonl")
-    except ArtifactError as error:
-        _require_same(fingerprint([s.fingerprint for s in _suites(config)]), facts.items, error, "suite")
-        _set_aside(store, "items", facts.items)
-        items = _store_items(store, config)
-    return read_written_pool(path), items
-
-
-def _set_aside(store: ArtifactStore, kind: str, key: str) -> None:
-    if store.folder(kind, key).exists():
-        store.quarantine(kind, key)
-
-
-def _require_same(found: str, wanted: str, error: ArtifactError, what: str) -> None:
-    if found != wanted:
-        raise CampaignError(
-            f"its {what} is damaged ({error.what}) and its source has changed since",
-            where=error.where,
-            hint=f"restore the {what} the campaign started with, or start a new campaign with --out",
-        )
-
-
-def _benchmarks(items: tuple[EvalItem, ...], config: Config, folder: Path) -> tuple[BenchmarkIndex, ...]:
-    by_suite: dict[str, list[EvalItem]] = {}
-    for item in items:
-        by_suite.setdefault(item.suite, []).append(item)
-    suites = [Suite(name, tuple(members)) for name, members in sorted(by_suite.items())]
-    dev = [BenchmarkIndex.from_items(suite.name, suite.reference_texts()) for suite in suites]
-    return (*dev, *sealed_benchmarks(config, folder, suites))
-
-
-def _store_pool(store: ArtifactStore, pool: Pool) -> Path:
-    if store.find("pool", pool.fingerprint) is None:
-        with store.create("pool", pool.fingerprint) as step:
-            write_pool(pool, step.path / "pool.parquet")
-            step.data = {"rows": len(pool)}
-    return store.load("pool", pool.fingerprint).file("pool.parquet")
-
-
 def _freeze(
     config: Config,
     folder: Path,
@@ -370,7 +262,7 @@ def _freeze(
     benchmarks: tuple[BenchmarkIndex, ...],
     taxonomy: Taxonomy,
 ) -> Facts:
-    _store_pool(store, pool)
+    store_pool(store, pool)
     n_tokens, _ = encoder.counts(pool)
     unique = int(n_tokens.sum())
     budget = config.campaign.budget_tokens or max(1, round(unique * config.campaign.epochs))
