@@ -11,6 +11,7 @@ from autosft.config import Config
 from autosft.errors import ArtifactError, CampaignError, PoolError, VerifierError
 from autosft.evals import Suite, load_suite, write_items
 from autosft.identity import fingerprint
+from autosft.meta.sealed import sealed_benchmarks
 from autosft.pool import Pool, read_pool, read_written_pool, write_pool
 from autosft.taxonomy import Taxonomy, assign, verify
 from autosft.types import EvalItem
