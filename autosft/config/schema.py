@@ -67,11 +67,14 @@ class PoolSettings:
         bad_rows: What to do with a row that cannot be read: stop, or skip it and count it.
         order: Order of rows without an order key; `auto` in `conf/` becomes `file` for the lab's pool and
             `shuffle` for any other, so a loaded configuration never holds `auto`.
+        infer_requirements: Give rows without requirements those that their prompt states in IFEval's
+            phrasings.
     """
 
     path: str | None
     bad_rows: Literal["refuse", "skip"]
     order: Literal["file", "shuffle"]
+    infer_requirements: bool
 
 
 @dataclass(frozen=True, slots=True)

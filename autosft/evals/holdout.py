@@ -7,7 +7,7 @@ text and no name), and, in the end, `opened.json` and `scored.json`. The build i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from autosft.artifacts import sync_folder, write_atomic
 from autosft.errors import HoldoutError
 from autosft.evals.suites.sealed import ITEMS, SEAL
 from autosft.evals.suites.suite import Suite, read_items, write_items
-from autosft.identity import hash_file
+from autosft.identity import fingerprint, hash_file
 
 OPENED, SCORED = "opened.json", "scored.json"
 Digest = Callable[[tuple[str, ...]], Mapping[str, Any]]
@@ -33,12 +33,14 @@ class Seal:
         items_sha: SHA-256 of the sealed items.
         n_items: Number of items.
         digests: Hashed n-grams as JSON data, as the decontamination index writes them; no text.
+        prompts: Hashes of whole prompts: enough to tell that a suite shares some.
     """
 
     fingerprint: str
     items_sha: str
     n_items: int
     digests: Mapping[str, Any]
+    prompts: Sequence[str] = ()
 
 
 def seal(suite: Suite, folder: Path, *, campaign: Path, digest: Digest, dev: Iterable[Suite] = ()) -> Seal:
@@ -61,7 +63,7 @@ def seal(suite: Suite, folder: Path, *, campaign: Path, digest: Digest, dev: Ite
     if folder == inside or inside in folder.parents:
         raise HoldoutError("a sealed suite must lie outside the campaign's folder", where=str(folder))
     texts = suite.reference_texts()
-    _check_disjoint(suite, dev)
+    check_disjoint(_hashed_prompts(suite), dev)
     digests = dict(digest(texts))
     _check_textless(digests, texts)
     if (folder / SEAL).exists():
@@ -79,7 +81,7 @@ def seal(suite: Suite, folder: Path, *, campaign: Path, digest: Digest, dev: Ite
     finally:
         os.umask(before)
     os.chmod(folder / ITEMS, 0o600)
-    made = Seal(suite.fingerprint, hash_file(folder / ITEMS), len(suite), digests)
+    made = Seal(suite.fingerprint, hash_file(folder / ITEMS), len(suite), digests, _hashed_prompts(suite))
     write_atomic(folder / SEAL, orjson.dumps(asdict(made), option=orjson.OPT_SORT_KEYS))
     return made
 
@@ -153,19 +155,28 @@ def record_scored(folder: Path, *, campaign: str, checkpoint: str, summary: Mapp
         raise HoldoutError("this sealed suite was scored already", where=str(folder / SCORED))
 
 
-def _check_disjoint(suite: Suite, dev: Iterable[Suite]) -> None:
-    held = set(_prompts(suite))
+def check_disjoint(held: Sequence[str], dev: Iterable[Suite]) -> None:
+    """Check that suites that guide a campaign share no prompt with a sealed one.
+
+    Args:
+        held: The seal's `prompts`.
+        dev: The suites.
+
+    Raises:
+        HoldoutError: One shares prompts; says how many, not which.
+    """
+    known = set(held)
     for other in dev:
-        shared = sum(1 for text in _prompts(other) if text in held)
+        shared = sum(1 for prompt in _hashed_prompts(other) if prompt in known)
         if shared:
             what = f"suite {other.name} guides the campaign and shares {shared} prompts with the sealed one"
             raise HoldoutError(what, hint="a suite is dev or held-out, never both")
 
 
-def _prompts(suite: Suite) -> list[str]:
-    """Return each item's turns as one text, letter case and white space evened out."""
+def _hashed_prompts(suite: Suite) -> list[str]:
+    """Hash each item's turns as one text, letter case and white space evened out."""
     texts = (" ".join(message.content for message in item.messages) for item in suite.items)
-    return [" ".join(text.casefold().split()) for text in texts]
+    return sorted(fingerprint(" ".join(text.casefold().split())) for text in texts)
 
 
 def _check_textless(digests: Mapping[str, Any], texts: tuple[str, ...]) -> None:

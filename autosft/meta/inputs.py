@@ -13,7 +13,7 @@ from autosft.evals import Suite, load_suite, write_items
 from autosft.identity import fingerprint
 from autosft.meta.sealed import sealed_benchmarks
 from autosft.pool import Pool, read_pool, read_written_pool, write_pool
-from autosft.taxonomy import Taxonomy, assign, verify
+from autosft.taxonomy import Taxonomy, annotate, assign, verify
 from autosft.types import EvalItem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def initial_pool(config: Config) -> tuple[Pool, Any]:
 
         return make_pool(config.lab.rows, config.lab.seed)
     pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
-    return pool, None
+    return annotate(pool) if config.pool.infer_requirements else pool, None
 
 
 def check_requirements(pool: Pool) -> None:

@@ -18,7 +18,7 @@ from autosft.artifacts import write_atomic
 from autosft.config import Config
 from autosft.errors import HoldoutError, SuiteError
 from autosft.evals import Suite, load_suite
-from autosft.evals.holdout import OPENED, Seal, read_seal, seal
+from autosft.evals.holdout import OPENED, Seal, check_disjoint, read_seal, seal
 from autosft.evals.suites.sealed import SEAL
 
 HOLDOUT = "holdout.json"
@@ -70,8 +70,10 @@ def sealed_benchmarks(
             return ()
         write_atomic(path, orjson.dumps(asdict(_seal_twin(config, campaign_folder, suites))))
     try:
-        return (BenchmarkIndex.from_json(orjson.loads(path.read_bytes())["digests"]),)
-    except (ValueError, KeyError, TypeError, SuiteError) as error:
+        seal_data = orjson.loads(path.read_bytes())
+        check_disjoint(seal_data.get("prompts", ()), suites)
+        return (BenchmarkIndex.from_json(seal_data["digests"]),)
+    except (ValueError, KeyError, TypeError, AttributeError, SuiteError) as error:
         raise HoldoutError(
             f"the held-out digests cannot be read ({error})", where=str(path), hint="restore the file"
         ) from None
