@@ -22,7 +22,7 @@ def ablate(
         typer.Argument(metavar="KEY=VALUE", help="Settings that all campaigns share."),
     ] = None,
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="additive, leave-one-out or families.")
+        str, typer.Option("--kind", metavar="KIND", help="additive, leave-one-out, families or sources.")
     ] = "additive",
     seeds: Annotated[str, typer.Option("--seeds", metavar="LIST", help="Campaign seeds.")] = "0,1,2",
     only: Annotated[
@@ -36,13 +36,14 @@ def ablate(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run campaigns that differ in components or action families alone, and compare them.
+    """Run campaigns that differ in components, action families or sources of rows alone, and compare them.
 
     The same command goes on where it was stopped. Tables and one HTML page are written into the folder.
     """
     from autosft import report
     from autosft.config import load_config
-    from autosft.meta.ablate import plan, run_sweep
+    from autosft.meta.ablate import run_sweep
+    from autosft.meta.designs import plan
     from autosft.meta.views_sweep import sweep_report
 
     config = load_config(overrides or [])

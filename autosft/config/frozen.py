@@ -32,6 +32,7 @@ OPERATIONAL_GROUPS = frozenset({"executor", "spend", "tracking"})
 # Settings younger than some campaigns, at the value those campaigns had in effect.
 ADDED: Mapping[str, Any] = {
     "campaign.families": None,
+    "pool.sources": None,
     "pool.infer_requirements": False,
     "trainer.data_parallel": 1,
     "trainer.tensor_parallel": 1,

@@ -67,6 +67,7 @@ class PoolSettings:
         bad_rows: What to do with a row that cannot be read: stop, or skip it and count it.
         order: Order of rows without an order key; `auto` in `conf/` becomes `file` for the lab's pool and
             `shuffle` for any other, so a loaded configuration never holds `auto`.
+        sources: Only rows of these sources, or None for all.
         infer_requirements: Give rows without requirements those that their prompt states in IFEval's
             phrasings.
     """
@@ -74,6 +75,7 @@ class PoolSettings:
     path: str | None
     bad_rows: Literal["refuse", "skip"]
     order: Literal["file", "shuffle"]
+    sources: tuple[str, ...] | None
     infer_requirements: bool
 
 

@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,136 +23,24 @@ from typing import Any
 import orjson
 
 from autosft.artifacts import write_atomic
-from autosft.config import Config, campaign_settings, changed_settings, check_settings, load_config
-from autosft.errors import AutosftError, CampaignError, ConfigError, FrozenSettingsError
+from autosft.config import Config, campaign_settings, changed_settings
+from autosft.errors import AutosftError, CampaignError, FrozenSettingsError
 from autosft.memory import CampaignLock
 from autosft.meta.campaign import CAMPAIGN, Facts, read_facts
-from autosft.types import FAMILIES, Event
+from autosft.meta.designs import KINDS, Cell, variants
+from autosft.types import Event
 
 SWEEP = "sweep.json"
 SCHEMA = 1
-KINDS = ("additive", "leave-one-out", "families")
-PRESETS = {
-    "base": "base",
-    "+executor": "executor",
-    "+analysis": "analysis",
-    "+synthesis": "synthesis",
-    "+revision": "all",
-}
-PARTS = ("executor", "analysis", "synthesis", "revision")
 # What a sweep varies: between variants, and between campaign seeds. Everything else must be equal.
-VARIANT_KEYS = ("components.", "campaign.families")
+VARIANT_KEYS = ("components.", "campaign.families", "pool.sources")
 SEED_KEYS = ("policy.seed", "lab.seed", "campaign.seeds")
 SEED_FACTS = ("pool", "pool_rows", "items", "suites", "benchmarks", "budget_tokens", "optimizer_steps",
               "unique_tokens")  # fmt: skip
+# What sources alone and left out cannot share.
+POOL_FACTS = frozenset({"pool", "pool_rows", "unique_tokens"})
 ALL_FACTS = ("base_fingerprint", "encoder", "taxonomy", "primary", "planned_claims")
-# Training seeds of different campaign seeds never meet.
-SEED_STRIDE = 1000
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One campaign of a sweep: its variant, campaign seed, folder and configuration."""
-
-    variant: str
-    seed: int
-    folder: Path
-    config: Config
-
-
-def variants(kind: str, config: Config) -> dict[str, Config]:
-    """Return variant name -> configuration; the last of `additive`, the first of others, is the full system.
-
-    Args:
-        kind: `additive`, `leave-one-out` or `families`.
-        config: What every variant shares.
-
-    Raises:
-        ConfigError: There is no such kind.
-    """
-    if kind not in KINDS:
-        raise ConfigError(f"no sweep named {kind!r}", where="--kind", hint=f"known: {', '.join(KINDS)}")
-    if kind == "additive":
-        return {
-            name: replace(config, components=load_config([f"components={preset}"]).components)
-            for name, preset in PRESETS.items()
-        }
-    full = replace(config, components=load_config(["components=all"]).components)
-    if kind == "leave-one-out":
-        without = {
-            f"-{part}": replace(full, components=replace(full.components, **{part: False})) for part in PARTS
-        }
-        return {"all": full, **without}
-    found = {"all": full}
-    for family in FAMILIES:
-        found[f"only-{family}"] = _with_families(full, (family,))
-        found[f"without-{family}"] = _with_families(full, tuple(f for f in FAMILIES if f != family))
-    return found
-
-
-def _with_families(config: Config, families: tuple[str, ...]) -> Config:
-    return replace(config, campaign=replace(config.campaign, families=families))
-
-
-def plan(
-    config: Config, kind: str, seeds: Sequence[int], folder: Path, only: Sequence[str] = ()
-) -> list[Cell]:
-    """Return the campaigns of a sweep.
-
-    A campaign seed moves the policy's seed, the lab's (its pool and suite) and the training seeds, by
-    `SEED_STRIDE`. A held-out twin is sealed only where `holdout.seed` is given: a drawn one would differ
-    between variants.
-
-    Args:
-        config: What all campaigns share.
-        kind: See `variants`.
-        seeds: Campaign seeds.
-        folder: Folder of the sweep.
-        only: Names of the variants wanted; all if empty.
-
-    Raises:
-        ConfigError: No seeds, a seed twice, or an unknown variant.
-    """
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise ConfigError("different whole numbers from 0 on are needed", where="--seeds", hint="e.g. 0,1,2")
-    known = variants(kind, config)
-    unknown = [name for name in only if name not in known]
-    if unknown:
-        raise ConfigError(f"no variant {unknown[0]!r}", where="--only", hint=f"known: {', '.join(known)}")
-    chosen = {name: known[name] for name in known if not only or name in only}
-    return [
-        Cell(name, seed, folder / cell_name(name, seed), _seeded(variant, cell_name(name, seed), seed))
-        for seed in seeds
-        for name, variant in chosen.items()
-    ]
-
-
-def cell_name(variant: str, seed: int) -> str:
-    """Return the folder's name: `+revision`, 2 -> `plus-revision-s2`."""
-    words = {"+": "plus-", "-": "no-"}
-    return f"{words[variant[0]]}{variant[1:]}-s{seed}" if variant[0] in words else f"{variant}-s{seed}"
-
-
-def _seeded(config: Config, name: str, seed: int) -> Config:
-    campaign = replace(
-        config.campaign,
-        name=name,
-        out=None,
-        seeds=tuple(s + SEED_STRIDE * seed for s in config.campaign.seeds),
-    )
-    holdout = config.holdout
-    if holdout.enabled and holdout.seed is None:
-        holdout = replace(holdout, enabled=False)
-    found = replace(
-        config,
-        campaign=campaign,
-        holdout=holdout,
-        policy=replace(config.policy, seed=config.policy.seed + seed),
-        lab=replace(config.lab, seed=config.lab.seed + seed),
-    )
-    check_settings(found)
-    return found
 
 
 def run_sweep(
@@ -186,7 +74,7 @@ def run_sweep(
         _check_plan(folder, kind)
         for cell in cells:
             _check_cell(cell)
-        check_equal(cells)
+        check_equal(cells, kind)
         _store_plan(folder, kind, cells)
         slots = cells[0].config.executor.worker_slots(10**6)
         wanted = jobs or max(1, slots // len(cells[0].config.campaign.seeds))
@@ -194,7 +82,7 @@ def run_sweep(
         share = [replace(c, config=_with_slots(c.config, max(1, slots // wanted))) for c in cells]
         run = _run_here if wanted == 1 else _run_side_by_side
         failed = run(share, wanted, emit)
-        check_equal(cells)
+        check_equal(cells, kind)
     return failed
 
 
@@ -268,7 +156,7 @@ def _check_cell(cell: Cell) -> None:
         check_same_settings(read_facts(cell.folder), cell.config, cell.folder)
 
 
-def check_equal(cells: Sequence[Cell]) -> None:
+def check_equal(cells: Sequence[Cell], kind: str) -> None:
     """Check that the campaigns differ in nothing but what is swept: settings, fingerprints of what exists.
 
     Raises:
@@ -276,23 +164,25 @@ def check_equal(cells: Sequence[Cell]) -> None:
     """
     planned = [(c.folder, c.seed, campaign_settings(c.config)) for c in cells]
     _compare_settings(planned)
-    compare_facts([(c.folder, c.seed, read_facts(c.folder)) for c in cells if (c.folder / CAMPAIGN).exists()])
+    opened = [(c.folder, c.seed, read_facts(c.folder)) for c in cells if (c.folder / CAMPAIGN).exists()]
+    compare_facts(opened, kind)
 
 
-def compare_facts(opened: Sequence[tuple[Path, int, Facts]]) -> None:
+def compare_facts(opened: Sequence[tuple[Path, int, Facts]], kind: str) -> None:
     """Check campaigns that exist, (folder, campaign seed, facts) each, against the first of their seed.
 
     Raises:
         FrozenSettingsError: Base, encoder, suites, pool, budget or a setting differs.
     """
     _compare_settings([(folder, seed, facts.settings) for folder, seed, facts in opened])
+    shared = [name for name in SEED_FACTS if kind != "sources" or name not in POOL_FACTS]
     first: dict[int, tuple[Path, Facts]] = {}
     for folder, seed, facts in opened:
         reference, other = first.setdefault(seed, (folder, facts))
         earliest, oldest = next(iter(first.values()))
         for name in ALL_FACTS:
             _require(getattr(facts, name) == getattr(oldest, name), name, folder, earliest)
-        for name in SEED_FACTS:
+        for name in shared:
             _require(getattr(facts, name) == getattr(other, name), name, folder, reference)
 
 

@@ -21,13 +21,30 @@ if TYPE_CHECKING:
 
 
 def initial_pool(config: Config) -> tuple[Pool, Any]:
-    """Return the rows to start from, and the lab's manifest of defects (None for rows of one's own)."""
+    """Return the rows to start from, and the lab's manifest of defects (None for rows of one's own).
+
+    Raises:
+        PoolError: A row cannot be read, or a source that was asked for has none.
+    """
+    manifest = None
     if config.pool.path is None:
         from autosft.lab.pool import make_pool
 
-        return make_pool(config.lab.rows, config.lab.seed)
-    pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
-    return annotate(pool) if config.pool.infer_requirements else pool, None
+        pool, manifest = make_pool(config.lab.rows, config.lab.seed)
+    else:
+        pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
+    if config.pool.sources is not None:
+        pool = _of_sources(pool, config.pool.sources)
+    return annotate(pool) if config.pool.infer_requirements else pool, manifest
+
+
+def _of_sources(pool: Pool, wanted: tuple[str, ...]) -> Pool:
+    known = set(pool.sources)
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        what = f"no row is of source {unknown[0]!r}" if unknown else "no source is named"
+        raise PoolError(what, where="pool.sources", hint=f"the pool has {', '.join(sorted(known))}")
+    return pool.take([index for index, source in enumerate(pool.sources) if source in set(wanted)])
 
 
 def check_requirements(pool: Pool) -> None:

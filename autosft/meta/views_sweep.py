@@ -56,7 +56,7 @@ def sweep_report(folder: Path) -> dict[str, Any]:
         for name, (_, seed) in places.items()
         if (folder / name / CAMPAIGN).exists()
     ]
-    compare_facts(opened)
+    compare_facts(opened, plan["kind"])
     cells = [_read_cell(place, *places[place.name]) for place, _, _ in opened]
     order = plan["variants"]
     cells.sort(key=lambda cell: (order.index(cell.variant), cell.seed))
@@ -71,7 +71,7 @@ def sweep_report(folder: Path) -> dict[str, Any]:
         "frozen": _frozen(opened[0][2]) if opened else {},
         "variants": rows,
         "campaigns": [cell.row for cell in cells],
-        "pairs": _pairs(done, order),
+        "pairs": _pairs(done, order, plan["kind"]),
         "residual": _residual(plan["kind"], rows),
     }
 
@@ -185,8 +185,10 @@ def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _pairs(cells: Sequence[_Cell], order: Sequence[str]) -> list[dict[str, Any]]:
+def _pairs(cells: Sequence[_Cell], order: Sequence[str], kind: str) -> list[dict[str, Any]]:
     """Compare variants' best scores over the campaign seeds that all of them finished.
+
+    Sources are compared with `all` only.
 
     Each seed is a block: the residual of a randomised block design, pooled over all variants, is the noise of
     a campaign; a difference is never taken to be surer than its items and training seeds allow.
@@ -201,7 +203,8 @@ def _pairs(cells: Sequence[_Cell], order: Sequence[str]) -> list[dict[str, Any]]
     residual_VS = grid_VS - grid_VS.mean(0) - grid_VS.mean(1, keepdims=True) + grid_VS.mean()
     df = (len(names) - 1) * (len(seeds) - 1)
     between = 2 * float((residual_VS**2).sum()) / df / len(seeds) if df else 0.0
-    rows = [_pair(a, b, seeds, tables, between, df) for a, b in combinations(names, 2)]
+    wanted = [(a, b) for a, b in combinations(names, 2) if kind != "sources" or a == "all"]
+    rows = [_pair(a, b, seeds, tables, between, df) for a, b in wanted]
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_holm"] = p
         better = "better" if row["diff"] > 0 else "worse"

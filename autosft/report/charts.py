@@ -7,7 +7,7 @@ holds a narrow and a wide drawing and shows the one that fits. Why not a plottin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -16,6 +16,7 @@ NARROW, WIDE = 340, 720
 CHAR = 6.6  # pixels of a letter at the charts' 12 px type
 TICKS = 5
 DOT = 4.5
+ROW = 30  # pixels of a named row
 LEFT, RIGHT, TOP, BOTTOM = 40, 10, 12, 34
 
 
@@ -205,6 +206,55 @@ def _shape(style: str, x: float, y: float, size: float = DOT) -> Markup:
     return Markup('<circle cx="{}" cy="{}" r="{}"/>').format(f"{x:.1f}", f"{y:.1f}", f"{size:.1f}")
 
 
+def intervals(
+    rows: Sequence[tuple[str, float, float, float | None, float | None]], *, width: int, css: str, title: str
+) -> Markup:
+    """Return a line a row: a reference value (dot) and a measured one (diamond) with its interval.
+
+    Args:
+        rows: (name, reference, measured, lower end, upper end); no whisker where an end is None.
+        width: Pixels.
+        css: Class of the drawing.
+        title: What it shows, for those who do not see it.
+    """
+    frame, x = _rows_frame(
+        [row[0] for row in rows], [v for row in rows for v in row[1:] if v is not None], width, title
+    )
+    for i, (_, reference, measured, low, high) in enumerate(rows):
+        y = ROW * (i + 0.5) + 2
+        if low is not None and high is not None:
+            frame.add('<line class="whisker" x1="{}" x2="{}" y1="{}" y2="{}"/>', x(low), x(high), y, y)
+        if reference != measured:
+            frame.add('<g class="dot valid">{}</g>', _shape("valid", x(reference), y))
+        frame.add('<g class="dot fresh">{}</g>', _shape("fresh", x(measured), y))
+    return frame.svg(css)
+
+
+def _rows_frame(
+    names: Sequence[str], values: Sequence[float], width: int, title: str
+) -> tuple[_Frame, Callable[[float], float]]:
+    """Return a drawing with a named row each and a scale below, and the function from value to pixel."""
+    marks = ticks(min(values), max(values))
+    left = 20 + CHAR * max(map(len, names))
+    frame = _Frame(width, ROW * len(names) + 30, [0], marks, title)
+
+    def x(value: float) -> float:
+        return left + (value - marks[0]) / ((marks[-1] - marks[0]) or 1.0) * (width - left - 26)
+
+    bottom = float(ROW * len(names) + 4)
+    for value in marks:
+        frame.add('<line class="grid" x1="{}" x2="{}" y1="4" y2="{}"/>', x(value), x(value), bottom)
+        frame.add(
+            '<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>',
+            x(value),
+            bottom + 16,
+            f"{value:.2f}",
+        )
+    for i, name in enumerate(names):
+        frame.add('<text class="name" x="0" y="{}">{}</text>', ROW * (i + 0.5) + 6, name)
+    return frame, x
+
+
 def dumbbells(rows: Sequence[tuple[str, float, float]], *, width: int, css: str, title: str) -> Markup:
     """Return a line a row from a first value (dot) to a second one (diamond).
 
@@ -214,26 +264,9 @@ def dumbbells(rows: Sequence[tuple[str, float, float]], *, width: int, css: str,
         css: Class of the drawing.
         title: What it shows, for those who do not see it.
     """
-    values = [v for _, first, second in rows for v in (first, second)]
-    marks = ticks(min(values), max(values))
-    left, step = 20 + CHAR * max(len(name) for name, _, _ in rows), 30
-    frame = _Frame(width, step * len(rows) + 30, [0], marks, title)
-
-    def x(value: float) -> float:
-        return left + (value - marks[0]) / ((marks[-1] - marks[0]) or 1.0) * (width - left - 26)
-
-    bottom = float(step * len(rows) + 4)
-    for value in marks:
-        frame.add('<line class="grid" x1="{}" x2="{}" y1="4" y2="{}"/>', x(value), x(value), bottom)
-        frame.add(
-            '<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>',
-            x(value),
-            bottom + 16,
-            f"{value:.2f}",
-        )
-    for i, (name, first, second) in enumerate(rows):
-        y = step * (i + 0.5) + 2
-        frame.add('<text class="name" x="0" y="{}">{}</text>', y + 4, name)
+    frame, x = _rows_frame([row[0] for row in rows], [v for row in rows for v in row[1:]], width, title)
+    for i, (_, first, second) in enumerate(rows):
+        y = ROW * (i + 0.5) + 2
         frame.add('<line class="whisker" x1="{}" x2="{}" y1="{}" y2="{}"/>', x(first), x(second), y, y)
         frame.add(
             '<g class="dot valid">{}</g><g class="dot fresh">{}</g>',

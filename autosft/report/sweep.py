@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from autosft.errors import CampaignError
-from autosft.report.charts import both, dumbbells, legend
+from autosft.report.charts import both, intervals, legend
 from autosft.report.page import render_template
 from autosft.report.text import clean, count, score
 
 View = Mapping[str, Any]
+SOURCES = "sources"
 COLUMNS = ("variant", "n", "round0_score", "best_score", "best_ci_low", "best_ci_high", "final_score",
            "final_ci_low", "final_ci_high", "rounds_to_best", "claims", "device_hours", "usd",
            "llm_tokens")  # fmt: skip
@@ -106,10 +107,22 @@ def sweep_page(view: View) -> str:
     scored = [row for row in view["variants"] if row["best_score"] is not None]
     figure = None
     if scored:
-        rows = [(clean(row["variant"]), row["round0_score"], row["best_score"]) for row in scored]
-        title = f"Untouched pool against best score of {len(rows)} variants; the table has every figure."
-        entries = [("dot valid", "untouched pool"), ("dot fresh", "best score")]
-        figure = {"svg": both(partial(dumbbells, rows, title=title)), "legend": legend(entries)}
+        rows = [
+            (
+                clean(row["variant"]),
+                row["round0_score"],
+                row["best_score"],
+                row["best_ci_low"],
+                row["best_ci_high"],
+            )
+            for row in scored
+        ]
+        what = "Scores" if view["kind"] == SOURCES else "Untouched pool and best scores"
+        title = f"{what} of {len(rows)} variants with 95 % intervals; the table has every figure."
+        entries = [("dot fresh", "score, 95 % interval")]
+        if view["kind"] != SOURCES:
+            entries = [("dot valid", "untouched pool"), ("dot fresh", "best score, 95 % interval")]
+        figure = {"svg": both(partial(intervals, rows, title=title)), "legend": legend(entries)}
     return render_template("sweep.html.j2", v=view, figure=figure)
 
 

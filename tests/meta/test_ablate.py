@@ -11,8 +11,10 @@ import pytest
 
 from autosft.config import load_config
 from autosft.errors import CampaignError, ConfigError, FrozenSettingsError
-from autosft.meta.ablate import cell_name, check_equal, plan, read_plan, run_sweep, variants
+from autosft.meta.ablate import check_equal, read_plan, run_sweep
+from autosft.meta.campaign import read_facts
 from autosft.meta.decide import _outside
+from autosft.meta.designs import cell_name, plan, variants
 from autosft.meta.views_sweep import sweep_report
 from autosft.report import sweep_markdown, write_sweep
 from autosft.subagents.analyst import within
@@ -59,11 +61,11 @@ def test_a_bad_plan_is_refused(tmp_path, seeds, only, words):
 
 def test_a_campaign_with_another_trainer_is_refused(tmp_path):
     cells = plan(load_config(), "additive", [0, 1], tmp_path)
-    check_equal(cells)
+    check_equal(cells, "additive")
     other = replace(cells[3].config, trainer=replace(cells[3].config.trainer, lr=1e-3))
     cells[3] = replace(cells[3], config=other)
     with pytest.raises(FrozenSettingsError, match=r"trainer.lr"):
-        check_equal(cells)
+        check_equal(cells, "additive")
 
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path):
@@ -115,3 +117,45 @@ def test_a_sweep_runs_continues_and_reports(tmp_path):
         )
     with pytest.raises(CampaignError, match="kind families"):
         run_sweep(plan(config, "additive", [0], out, ["base"]), "additive", out)
+
+
+def test_sources_are_compared_alone_and_left_out_at_equal_tokens(tmp_path):
+    with pytest.raises(ConfigError, match="equal tokens"):
+        variants("sources", load_config())
+    config = load_config(["campaign.budget_tokens=3000", "lab.rows=200"])
+    found = variants("sources", config)
+    names = sorted(n.removeprefix("only-") for n in found if n.startswith("only-"))
+    assert len(names) > 2 and len(found) == 1 + 2 * len(names)
+    for name in names:
+        assert found[f"only-{name}"].pool.sources == (name,)
+        assert set(found[f"without-{name}"].pool.sources) == set(names) - {name}
+    assert {v.campaign.rounds for v in found.values()} == {0}
+    with pytest.raises(ConfigError, match="nothing to compare"):
+        variants("sources", load_config(["campaign.budget_tokens=3000", f"pool={one_source(tmp_path)}"]))
+
+
+def one_source(folder):
+    path = folder / "rows.jsonl"
+    path.write_text('{"prompt": "Say hi", "response": "hi", "source": "web"}\n')
+    return path
+
+
+def test_folders_of_sources_are_safe_and_apart():
+    names = {cell_name(f"only-{source}", 0) for source in ("a/b", "a b", "../x", "web")}
+    assert len(names) == 4 and "only-web-s0" in names
+    assert all("/" not in name and " " not in name for name in names)
+
+
+@pytest.mark.slow
+def test_a_sweep_of_sources(tmp_path):
+    config = load_config([*TINY, "campaign.budget_tokens=3000", "campaign.seeds=0"])
+    every = plan(config, "sources", [0], tmp_path / "s")
+    some = [cell.variant for cell in every if cell.variant == "all" or "only-" in cell.variant][:3]
+    cells = plan(config, "sources", [0], tmp_path / "s", some)
+    assert not any(run_sweep(cells, "sources", tmp_path / "s").values())
+    view = sweep_report(tmp_path / "s")
+    assert [row["variant"] for row in view["variants"]] == some
+    assert {pair["against"] for pair in view["pairs"]} == {"all"} and len(view["pairs"]) == 2
+    facts = [read_facts(cell.folder) for cell in cells]
+    assert len({f.pool for f in facts}) == 3 and {f.budget_tokens for f in facts} == {3000}
+    assert "sources" in sweep_markdown(view)
