@@ -93,7 +93,8 @@ class ExecutorSettings:
     """How training jobs run on this machine; never changes a result.
 
     Attributes:
-        slots: Workers side by side, or None for what the cores allow.
+        slots: Devices (on a CPU: shares of the cores) that runs may hold together, or None for what the cores
+            allow. A run takes one a rank.
         threads_per_worker: Compute threads of a worker.
         retries: Extra attempts after a killed or failed worker.
         shared_cache: Keep encoded rows where all campaigns find them, not in the campaign's folder.
@@ -104,10 +105,20 @@ class ExecutorSettings:
     retries: int
     shared_cache: bool
 
-    def worker_slots(self, jobs: int) -> int:
-        """Return how many of `jobs` workers run side by side: `slots`, or usable cores over threads."""
+    def worker_slots(self, jobs: int, ranks: int = 1) -> int:
+        """Return how many of `jobs` workers run side by side.
+
+        Args:
+            jobs: Workers that wait.
+            ranks: Slots each of them takes, at least 1 (`TrainSettings.ranks`).
+
+        Returns:
+            As many as fit into `slots`, or into usable cores over threads; at least 1, so that a run with
+            more ranks than slots runs alone rather than never.
+        """
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(1, min(jobs, self.slots or cores // self.threads_per_worker))
+        slots = self.slots or cores // self.threads_per_worker
+        return max(1, min(jobs, slots // ranks))
 
 
 @dataclass(frozen=True, slots=True)

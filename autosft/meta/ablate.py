@@ -76,10 +76,11 @@ def run_sweep(
             _check_cell(cell)
         check_equal(cells, kind)
         _store_plan(folder, kind, cells)
-        slots = cells[0].config.executor.worker_slots(10**6)
-        wanted = jobs or max(1, slots // len(cells[0].config.campaign.seeds))
+        ranks = cells[0].config.trainer.ranks
+        runs = cells[0].config.executor.worker_slots(10**6, ranks)
+        wanted = jobs or max(1, runs // len(cells[0].config.campaign.seeds))
         wanted = min(wanted, len(cells))
-        share = [replace(c, config=_with_slots(c.config, max(1, slots // wanted))) for c in cells]
+        share = [replace(c, config=_with_slots(c.config, ranks * max(1, runs // wanted))) for c in cells]
         run = _run_here if wanted == 1 else _run_side_by_side
         failed = run(share, wanted, emit)
         check_equal(cells, kind)

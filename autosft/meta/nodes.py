@@ -313,7 +313,7 @@ class Nodes:
             c.config.trainer,
             c.config.generate,
             c.store,
-            c.config.executor.worker_slots(len(seeds)),
+            c.config.executor.worker_slots(len(seeds), c.config.trainer.ranks),
             lambda event: self._emit(replace(event, round=number)),
             retries=c.config.executor.retries,
             threads=c.config.executor.threads_per_worker,

@@ -250,6 +250,13 @@ def test_slots_follow_the_cores_and_never_exceed_the_jobs() -> None:
     assert dataclasses.replace(executor, threads_per_worker=4096).worker_slots(3) == 1
 
 
+def test_a_run_takes_a_slot_for_each_of_its_ranks() -> None:
+    executor = dataclasses.replace(load_config([]).executor, slots=8)
+    assert [executor.worker_slots(6, ranks) for ranks in (1, 2, 3, 8, 16)] == [6, 4, 2, 1, 1]
+    assert executor.worker_slots(3, 2) == 3
+    assert dataclasses.replace(executor, slots=None, threads_per_worker=4096).worker_slots(3, 2) == 1
+
+
 def test_an_application_that_uses_hydra_itself_is_left_alone() -> None:
     code = (
         "from hydra import initialize_config_dir, compose\n"
