@@ -63,3 +63,37 @@ def test_losses_weights_and_order_are_the_torch_trainers(world, tmp_path, name):
     for key, tensor in theirs.items():
         moved = (tensor - start[key]).norm()
         assert (ours[key] - tensor).norm() < 0.02 * moved, key
+
+
+@pytest.mark.parametrize(
+    ("kind", "tied"), [("qwen3", False), ("qwen2", True), ("qwen2", False), ("llama", True), ("llama", False)]
+)
+def test_each_family_trains_as_with_torch_on_two_tensor_ranks(tmp_path, kind, tied):
+    base = write_base(tmp_path / "base", kind, neutral=True, dtype="float32", tied=tied)
+    build = write_build(ArtifactStore(tmp_path / "store"), base, rows=30, steps=3)
+    expected = run(base, build, tmp_path / "torch", "torch")
+    losses = run(base, build, tmp_path / "megatron", "megatron", tensor_parallel=2)
+    assert np.abs(losses - expected).max() < TOLERANCE
+    assert expected[-1] != expected[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recompute": True},
+        {"micro_batch_tokens": 64},
+        {"data_parallel": 2, "distributed_optimizer": True},
+        {"data_parallel": 2, "distributed_optimizer": True, "overlap": True},
+        {"data_parallel": 2, "overlap": True, "micro_batch_tokens": 64},
+    ],
+    ids=["recompute", "accumulate", "distributed", "distributed-overlap", "overlap-accumulate"],
+)
+def test_how_it_is_computed_does_not_change_what_is_learned(world, tmp_path, change):
+    base, build, expected, torch_folder = world
+    losses = run(base, build, tmp_path / "run", "megatron", **change)
+    assert np.abs(losses - expected).max() < TOLERANCE
+    ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / "run", torch_folder))
+    start = load_file(base / "model.safetensors")
+    for key, tensor in theirs.items():
+        moved = (tensor - start[key]).norm()
+        assert (ours[key] - tensor).norm() < 0.02 * moved, key
