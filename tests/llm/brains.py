@@ -100,5 +100,5 @@ def written(asked: Asked) -> list[dict[str, str]]:
 
 
 def _choice(asked: Asked) -> list[str]:
-    names = re.search(r"Names that can be chosen: ([\w, -]+)", asked.system + "\n".join(asked.texts))
+    names = re.search(r"Names that can be chosen: ([\w, -]+)", asked.system + "\n" + "\n".join(asked.texts))
     return sorted(names.group(1).split(", "), reverse=True)[:2] if names else []
