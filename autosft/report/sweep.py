@@ -18,9 +18,9 @@ from autosft.report.text import clean, count, score
 
 View = Mapping[str, Any]
 SOURCES = "sources"
-COLUMNS = ("variant", "n", "round0_score", "best_score", "best_ci_low", "best_ci_high", "final_score",
-           "final_ci_low", "final_ci_high", "rounds_to_best", "claims", "device_hours", "usd",
-           "llm_tokens")  # fmt: skip
+COLUMNS = ("variant", "n", "pool_rows", "passes", "round0_score", "best_score", "best_ci_low",
+           "best_ci_high", "final_score", "final_ci_low", "final_ci_high", "rounds_to_best", "claims",
+           "device_hours", "usd", "llm_tokens")  # fmt: skip
 
 
 def write_sweep(view: View, folder: Path) -> list[Path]:
@@ -57,20 +57,10 @@ def write_sweep(view: View, folder: Path) -> list[Path]:
 def sweep_markdown(view: View) -> str:
     """Return the table of variants and the comparisons as Markdown."""
     lines = [f"# {clean(view['sweep'])}: {view['kind']}, campaign seeds {_list(view['seeds'])}", ""]
-    head = ["variant", "campaigns", "round 0", "best", "interval", "final", "interval", "rounds to best",
-            "claims", "families", "device-hours"]  # fmt: skip
-    body = [
-        [
-            row["variant"], row["n"], score(row["round0_score"]), score(row["best_score"]),
-            _span(row, "best"), score(row["final_score"]), _span(row, "final"),
-            _decimal(row["rounds_to_best"]),
-            row["claims"],
-            ", ".join(f"{f} {s:.0%}" for f, s in row["family_share"].items()) or "-",
-            f"{row['device_hours']:.3f}",
-        ]
-        for row in view["variants"]
-    ]  # fmt: skip
-    lines += _table(head, body)
+    if view["kind"] == SOURCES:
+        lines += _sources_table(view)
+    else:
+        lines += _variants_table(view)
     if view["pairs"]:
         lines += ["", "Differences of the best scores; p is Holm's.", ""]
         head = ["variant", "against", "difference", "95 % interval", "p", "smallest detectable", "verdict"]
@@ -93,6 +83,41 @@ def sweep_markdown(view: View) -> str:
     return "\n".join(lines)
 
 
+def _variants_table(view: View) -> list[str]:
+    head = ["variant", "campaigns", "round 0", "best", "interval", "final", "interval", "rounds to best",
+            "claims", "families", "device-hours"]  # fmt: skip
+    body = [
+        [
+            row["variant"], row["n"], score(row["round0_score"]), score(row["best_score"]),
+            _span(row, "best"), score(row["final_score"]), _span(row, "final"),
+            _decimal(row["rounds_to_best"]),
+            row["claims"],
+            ", ".join(f"{f} {s:.0%}" for f, s in row["family_share"].items()) or "-",
+            f"{row['device_hours']:.3f}",
+        ]
+        for row in view["variants"]
+    ]  # fmt: skip
+    return _table(head, body)
+
+
+def _sources_table(view: View) -> list[str]:
+    """Return what sources are compared by: no round follows round 0, so there is one score."""
+    head = ["variant", "campaigns", "rows", "passes", "score", "95 % interval", "device-hours"]
+    body = [
+        [
+            row["variant"],
+            row["n"],
+            "-" if row["pool_rows"] is None else count(round(row["pool_rows"])),
+            "-" if row["passes"] is None else f"{row['passes']:.2f}",
+            score(row["best_score"]),
+            _span(row, "best"),
+            f"{row['device_hours']:.3f}",
+        ]
+        for row in view["variants"]
+    ]
+    return _table(head, body)
+
+
 def sweep_csv(view: View) -> str:
     """Return one line a variant; a figure that is not known is empty."""
     stream = io.StringIO()
@@ -110,7 +135,7 @@ def sweep_page(view: View) -> str:
         rows = [
             (
                 clean(row["variant"]),
-                row["round0_score"],
+                row["best_score"] if view["kind"] == SOURCES else row["round0_score"],
                 row["best_score"],
                 row["best_ci_low"],
                 row["best_ci_high"],
