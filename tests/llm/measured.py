@@ -2,14 +2,14 @@
 
     python -m tests.llm.measured FOLDER [--parts variants,kill,faults,long]
 
-variants  six rounds of each of the five component variants on the lab's whole pool and suite: what was read, what
-          calls were for, how full the window of 64,000 tokens got, what it would cost at the listed price
-kill      six rounds with all components, killed (SIGKILL, whole tree) in the middle of a call, started again, and
-          replayed offline
+variants  six rounds of each of the five component variants on the lab's whole pool and suite: what was read,
+          what calls were for, how full the window of 64,000 tokens got, what it would cost
+kill      six rounds with all components, killed (SIGKILL, whole tree) in the middle of a call, started again,
+          and replayed offline
 faults    the same with a fault in every third call
 long      33 rounds with all components on a small token budget: does any context need compaction?
 
-The model is scripted: it reads with tools as often as it may, then answers. Finished campaigns are not repeated.
+The model is scripted: it reads with tools, then answers. Finished campaigns are not repeated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ KEY = "AUTOSFT_MEASURED_KEY"
 WINDOW = 64_000
 VARIANTS = ("base", "executor", "analysis", "synthesis", "all")
 LAB = ("campaign.budget_tokens=30000", "campaign.seeds=0,1", "campaign.claim_seeds=1", "holdout.seed=5")
-SMALL = ("campaign.budget_tokens=4000", "campaign.seeds=0", "campaign.claim_seeds=0", "lab.prompts_per_leaf=4",
+SMALL = ("campaign.budget_tokens=4000", "campaign.seeds=0", "campaign.claim_seeds=0",
+         "lab.prompts_per_leaf=4",
          "generate.max_new_tokens=24", "holdout.seed=5")  # fmt: skip
 READS = (
     ("count_rows", {"by": "leaf"}),
@@ -49,7 +50,8 @@ READS = (
     ("compare_rounds", {"a": 0, "b": 1}),
 )
 FAULTS = (Said(fault="429"), Said(fault="500"), Said(fault="drop"), Said(fault="garbage"), Said(),
-          Said(text="I cannot.", stop="refusal"), Said(text='{"claim": "cut', stop="length"), Said(text="Let me think."),
+          Said(text="I cannot.", stop="refusal"), Said(text='{"claim": "cut', stop="length"),
+          Said(text="Let me think."),
           Said(calls=(("answer", '["a list"]'),)), Said(calls=(("delete_everything", {"path": "/"}),)),
           Said(calls=(("count_rows", {"by": "leaf"}),)))  # fmt: skip
 
@@ -148,8 +150,9 @@ def measure_faults(folder: Path, rounds: int) -> None:
     with serving(faulty(reader)) as server:
         done = run_campaign(load_config(settings(server.url, rounds, LAB, "llm.retries=2")), out)
     meter = context_meter(out)
-    print(f"a fault in every third call: {done['rounds']} rounds, {sum(r['calls'] for r in meter)} exchanges,"
-          f" {sum(r['failed'] for r in meter)} failed; stopped: {views.status(out)['stop_reason']}")  # fmt: skip
+    calls, failed = (sum(row[key] for row in meter) for key in ("calls", "failed"))
+    print(f"a fault in every third call: {done['rounds']} rounds, {calls} exchanges, {failed} failed;"
+          f" stopped: {views.status(out)['stop_reason']}")  # fmt: skip
 
 
 def measure_long(folder: Path, rounds: int) -> None:
@@ -157,15 +160,17 @@ def measure_long(folder: Path, rounds: int) -> None:
     with serving(reader) as server:
         run_campaign(load_config(settings(server.url, rounds, SMALL)), out)
     meter = context_meter(out, WINDOW)
-    print(f"{views.status(out)['rounds_recorded']} rounds, all components: {sum(r['calls'] for r in meter)} calls,"
+    calls = sum(row["calls"] for row in meter)
+    print(f"{views.status(out)['rounds_recorded']} rounds, all components: {calls} calls,"
           f" fullest window {max(r['fill'] for r in meter):.0%} of {WINDOW:,},"
           f" {sum(r['compactions'] for r in meter)} compactions")  # fmt: skip
     for first, last in ((1, 3), (rounds - 2, rounds)):
         part = [row for row in meter if first <= row["round"] <= last]
         largest = {
-            role: max(r["largest"] for r in part if r["role"] == role) for role in {r["role"] for r in part}
+            role: max(row["largest"] for row in part if row["role"] == role)
+            for role in sorted({row["role"] for row in part})
         }
-        print(f"largest requests of rounds {first} to {last}: {dict(sorted(largest.items()))}")
+        print(f"largest requests of rounds {first} to {last}: {largest}")
 
 
 def main() -> None:
