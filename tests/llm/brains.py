@@ -11,6 +11,22 @@ from tests.llm.servers import Asked, Said
 ROUND = re.compile(r"Round (\d+) is planned")
 
 
+SIGNS = (
+    ("analyst of training data", "data"),
+    ("analyst of failure cases", "failures"),
+    ("analyst of learning dynamics", "dynamics"),
+    ("analyst of research history", "history"),
+    ("You look after training runs", "executor"),
+    ("You may extend the tree", "tree"),
+    ("You decide which proposals", "meta"),
+    ("You write training examples", "synthesis"),
+    ("You review training examples", "review"),
+    ("You answer prompts so that", "teacher"),
+    ("Your context is nearly full", "compaction"),
+    ("Plan the next round", "solo"),
+)
+
+
 def number(asked: Asked) -> int:
     found = [int(m) for text in asked.texts for m in ROUND.findall(text)]
     return found[-1] if found else 0
@@ -26,23 +42,12 @@ def proposal(kind: str, params: dict[str, Any], leaf: str, gain: float) -> dict[
 
 def role_of(asked: Asked) -> str:
     """Return the role, by what its instructions say: in the shared context the newest instructions count."""
-    text = asked.system if "alone:" not in asked.system else asked.texts[-1] or asked.texts[-2]
-    for sign, role in (
-        ("analyst of training data", "data"),
-        ("analyst of failure cases", "failures"),
-        ("analyst of learning dynamics", "dynamics"),
-        ("analyst of research history", "history"),
-        ("You look after training runs", "executor"),
-        ("You may extend the tree", "tree"),
-        ("You decide which proposals", "meta"),
-        ("You write training examples", "synthesis"),
-        ("You review training examples", "review"),
-        ("You answer prompts so that", "teacher"),
-        ("Your context is nearly full", "compaction"),
-        ("Plan the next round", "solo"),
-    ):
-        if sign in text:
-            return role
+    # In the shared context the newest instructions count; results of tools come after them.
+    texts = [asked.system] if "alone:" not in asked.system else list(reversed(asked.texts))
+    for text in texts:
+        for sign, role in SIGNS:
+            if sign in text:
+                return role
     return "?"
 
 
