@@ -154,6 +154,10 @@ class ExecutorError(AutosftError):
     """Training, conversion, generation or scoring failed for good."""
 
 
+class JobError(AutosftError):
+    """A job cannot be submitted, found or run."""
+
+
 class ArtifactError(AutosftError):
     """An artifact is missing or unusable."""
 

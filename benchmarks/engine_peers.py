@@ -176,7 +176,10 @@ def datatrove_minhash(rows: list[dict[str, str]], benchmark: list[str]) -> None:
         ):
             with contextlib.redirect_stdout(sys.stderr):
                 LocalPipelineExecutor(
-                    pipeline=steps, tasks=1, workers=1, logging_dir=f"{work}/log{number}"
+                    pipeline=steps,
+                    tasks=config.num_buckets if number == 1 else 1,
+                    workers=1,
+                    logging_dir=f"{work}/log{number}",
                 ).run()
         seconds = time.perf_counter() - start
     say("near-duplicates, Jaccard .8", "datatrove", seconds, "not verified")

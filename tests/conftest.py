@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-OPT_IN = {"live": "needs a served language model", "gpu": "needs a CUDA device"}
+OPT_IN = {
+    "live": "needs a served language model",
+    "gpu": "needs a CUDA device",
+    "slurm": "needs a Slurm cluster",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -47,6 +47,8 @@ YOUNG_KEYS: Mapping[str, Any] = {
     **ADDED,
     "campaign.approve": False,
     "executor.shared_cache": True,
+    "executor.backend": "direct",
+    "executor.options": [],
 }
 # Groups that older campaigns do not have at all; they ran with the defaults.
 YOUNG_GROUPS = frozenset({"llm", "tracking"})

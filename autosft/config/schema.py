@@ -98,12 +98,17 @@ class ExecutorSettings:
         threads_per_worker: Compute threads of a worker.
         retries: Extra attempts after a killed or failed worker.
         shared_cache: Keep encoded rows where all campaigns find them, not in the campaign's folder.
+        backend: `direct`: runs are children of the campaign and end with it. Otherwise they are jobs of a
+            durable queue and go on without it, on this machine (`local`), `slurm` or `ray`.
+        options: Of the backend, `key=value`.
     """
 
     slots: int | None
     threads_per_worker: int
     retries: int
     shared_cache: bool
+    backend: Literal["direct", "local", "slurm", "ray"]
+    options: tuple[str, ...]
 
     def worker_slots(self, jobs: int, ranks: int = 1) -> int:
         """Return how many of `jobs` workers run side by side.

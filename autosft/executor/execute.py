@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from autosft.errors import ConfigError
 from autosft.executor.base import check_base, verify_fingerprint
 from autosft.executor.builds import plan_sha
 from autosft.executor.failure import OUT_OF_MEMORY, RETRIED
+from autosft.executor.jobs import JobQueue
+from autosft.executor.jobs.worker import QueuedWorker
 from autosft.executor.processes import Worker
 from autosft.executor.prompts import items_sha, make_prompts
 from autosft.executor.stages import STAGES, Job, finished, log_stem, receipt
@@ -27,6 +30,7 @@ _POLL_S = 0.1
 _LOW_MEMORY_TOKENS = 1024
 
 OnEvent = Callable[[Event], None]
+AnyWorker = Worker | QueuedWorker
 
 
 def execute(
@@ -45,6 +49,7 @@ def execute(
     threads: int = 1,
     logs: Path | None = None,
     forward_tokens: int = 0,
+    queue: JobQueue | None = None,
 ) -> list[SeedReceipt]:
     """Train, convert, generate and score a build, once a seed.
 
@@ -63,6 +68,8 @@ def execute(
         threads: Compute threads of a worker. One makes results independent of the load of the machine.
         forward_tokens: Most tokens of a forward pass, 0 for the model's own; the optimiser's batches stay.
         logs: Folder for workers' specs, progress and logs; `logs` beside the store's artifacts if None.
+        queue: Run the seeds as jobs of a durable queue, which has slots of its own; None: as children of this
+            process, which end with it.
 
     Returns:
         One receipt a seed, in the order of `seeds`; a failed seed has status `failed` and a cause.
@@ -99,7 +106,9 @@ def execute(
         )
         for seed in seeds
     ]
-    return _Schedule(jobs, store, folder, slots, retries, threads, emit).run()
+    start = partial(QueuedWorker, queue=queue, retries=retries) if queue is not None else Worker
+    slots = len(jobs) if queue is not None else slots
+    return _Schedule(jobs, store, folder, slots, retries, threads, emit, start).run()
 
 
 class _Schedule:
@@ -114,7 +123,9 @@ class _Schedule:
         retries: int,
         threads: int,
         emit: OnEvent,
+        start: Callable[[Job, Path, int, int], AnyWorker],
     ) -> None:
+        self._start_worker = start
         self._jobs, self._store, self._folder = jobs, store, folder
         self._slots, self._retries, self._threads, self._emit = slots, retries, threads, emit
         self._attempts = {job.seed: 0 for job in jobs}
@@ -122,7 +133,7 @@ class _Schedule:
 
     def run(self) -> list[SeedReceipt]:
         waiting = [job for job in self._jobs if not self._reuse(job)]
-        running: list[Worker] = []
+        running: list[AnyWorker] = []
         try:
             while waiting or running:
                 while waiting and len(running) < self._slots:
@@ -148,15 +159,15 @@ class _Schedule:
         self._done(job, receipt(job, self._store, attempts=0))
         return True
 
-    def _start(self, job: Job) -> Worker:
+    def _start(self, job: Job) -> AnyWorker:
         self._attempts[job.seed] += 1
-        return Worker(job, self._folder / log_stem(job), self._threads, self._attempts[job.seed])
+        return self._start_worker(job, self._folder / log_stem(job), self._threads, self._attempts[job.seed])
 
-    def _report(self, worker: Worker) -> None:
+    def _report(self, worker: AnyWorker) -> None:
         for line in worker.new_lines():
             self._emit(Event("progress", _progress_text(line), data=line))
 
-    def _finish(self, worker: Worker) -> Job | None:
+    def _finish(self, worker: AnyWorker) -> Job | None:
         """Book a worker's end; return the job for another attempt, or None."""
         job, attempts = worker.job, self._attempts[worker.job.seed]
         cause, detail = worker.outcome()

@@ -109,11 +109,15 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
     }
     # The worker runs the starter's own copy of the package, whatever the working directory.
     paths = [str(Path(autosft.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     fixed = {
         "PYTHONPATH": os.pathsep.join(p for p in paths if p),
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
     }
-    return {**kept, **counts, **fixed}
+    return {**kept, **thread_counts(threads), **fixed}
+
+
+def thread_counts(threads: int) -> dict[str, str]:
+    """Return the environment variables that fix the number of compute threads."""
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))

@@ -30,6 +30,7 @@ from autosft.meta.claims import decide_claim, fresh_seeds
 from autosft.meta.deciding import decision_entry, rejected_analysts, write_decision
 from autosft.meta.decision import baseline_hypothesis, decided_hypothesis, decision_headline
 from autosft.meta.history import History
+from autosft.meta.jobs import job_queue
 from autosft.meta.record import write_round
 from autosft.meta.revise import close_fork, open_fork
 from autosft.meta.runs import find_receipts, store_receipts
@@ -319,6 +320,7 @@ class Nodes:
             threads=c.config.executor.threads_per_worker,
             logs=c.folder / "logs",
             forward_tokens=forward_tokens,
+            queue=job_queue(c.folder, c.config),
         )
         c.spend.settle(key, sum(float(r.summary.get("device_s", 0.0)) for r in receipts))
         store_receipts(c, build, receipts)
