@@ -31,6 +31,8 @@ _API = {
     "check_requirement": "autosft.taxonomy",
     "diff": "autosft.meta.views_diff",
     "doctor": "autosft.meta.doctor",
+    "Environment": "autosft.meta.environment",
+    "JobQueue": "autosft.executor.jobs",
     "evaluate": "autosft.executor.evaluate",
     "execute": "autosft.executor",
     "infer_requirements": "autosft.taxonomy",

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from autosft.cli import ablate, evaluate, llm, operate, read, run, share
+from autosft.cli import ablate, evaluate, jobs, llm, operate, read, run, share
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
@@ -26,6 +26,7 @@ operate.register(app)
 share.register(app)
 evaluate.register(app)
 llm.register(app)
+jobs.register(app)
 
 
 @app.callback(invoke_without_command=True)

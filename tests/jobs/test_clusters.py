@@ -9,12 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from autosft.executor.jobs import JobQueue, RunnerSettings
 from autosft.executor.jobs.queue import CANCELLED, DONE, FAILED, RUNNING
-from tests.jobs.test_queue import python, runners, until
+from tests.jobs.test_queue import holders, python, runners, until
 
 pytestmark = pytest.mark.slow
 SLEEP = python("import time; time.sleep(60)")
@@ -48,18 +47,6 @@ flag.touch(); time.sleep(60)
         process.send_signal(signal.SIGKILL)
     done = queue.wait(late, 120)
     assert (done.state, done.attempts) == (DONE, 1) and "survived" in queue.read_log(late)[0]
-
-
-def holders(queue: JobQueue, name: str) -> list[psutil.Process]:
-    """Every process that has a job's folder on its command line: what a lost node takes along."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if str(queue.root / name) in " ".join(process.cmdline()):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
 
 
 def test_jobs_through_submitit(tmp_path):

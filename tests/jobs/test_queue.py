@@ -42,6 +42,18 @@ def runners(queue: JobQueue) -> list[psutil.Process]:
     return found
 
 
+def holders(queue: JobQueue, name: str) -> list[psutil.Process]:
+    """Every process that has a job's folder on its command line: what a lost node takes along."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(queue.root / name) in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 

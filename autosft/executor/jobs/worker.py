@@ -21,6 +21,36 @@ CANCEL = "cancelled"
 _LOOK_S = 0.5
 
 
+def submit_run(
+    job: Job, stem: Path, threads: int, attempt: int, queue: JobQueue, retries: int
+) -> tuple[str, Job, Path]:
+    """Submit a seed's run; return the id of its job, the run with its files, and the file of its progress.
+
+    One that is queued or running is left as it is. The arguments are those of `QueuedWorker`.
+    """
+    spec, progress, result = (
+        stem.with_name(f"{stem.name}.{attempt}.{kind}").absolute() for kind in ("spec", "progress", "result")
+    )
+    job = replace(job, parent=0, progress=str(progress), result=str(result))
+    key = [job.to_json(), attempt]
+    name = queue.name_of("train", key)
+    if name not in {record.id for record in queue.jobs(*ACTIVE)}:
+        for path in (progress, result):
+            path.unlink(missing_ok=True)
+        spec.write_bytes(orjson.dumps(job.to_json(), option=orjson.OPT_INDENT_2))
+        queue.submit(
+            "train",
+            [sys.executable, "-P", "-m", "autosft.executor.worker", str(spec)],
+            key=key,
+            label=f"build {job.build[:8]}, seed {job.seed}",
+            devices=job.train.ranks,
+            retries=retries,
+            timeout_s=job.train.timeout_s,
+            environment=thread_counts(threads),
+        )
+    return name, job, progress
+
+
 class QueuedWorker:
     """One seed's run as a job.
 
@@ -38,29 +68,8 @@ class QueuedWorker:
     def __init__(
         self, job: Job, stem: Path, threads: int, attempt: int, queue: JobQueue, retries: int
     ) -> None:
-        spec, progress, result = (
-            stem.with_name(f"{stem.name}.{attempt}.{kind}").absolute()
-            for kind in ("spec", "progress", "result")
-        )
-        self.job = replace(job, parent=0, progress=str(progress), result=str(result))
-        self._queue, self._result = queue, result
-        key = [self.job.to_json(), attempt]
-        known = {record.id: record for record in queue.jobs(*ACTIVE)}
-        self.name = queue.name_of("train", key)
-        if self.name not in known:
-            for path in (progress, result):
-                path.unlink(missing_ok=True)
-            spec.write_bytes(orjson.dumps(self.job.to_json(), option=orjson.OPT_INDENT_2))
-            queue.submit(
-                "train",
-                [sys.executable, "-P", "-m", "autosft.executor.worker", str(spec)],
-                key=key,
-                label=f"build {job.build[:8]}, seed {job.seed}",
-                devices=job.train.ranks,
-                retries=retries,
-                timeout_s=job.train.timeout_s,
-                environment=thread_counts(threads),
-            )
+        self.name, self.job, progress = submit_run(job, stem, threads, attempt, queue, retries)
+        self._queue, self._result = queue, Path(self.job.result)
         self.log = queue.root / self.name / "log"
         self._reader = ProgressReader(progress)
         self._looked = 0.0
