@@ -17,7 +17,7 @@ from autosft.memory import Entry, read_journal
 from autosft.memory.lock import LOCK
 from autosft.meta.campaign import read_facts
 from autosft.meta.history import History, RoundFacts
-from autosft.spend import read_ledger
+from autosft.spend import read_ledger, spend_by_scope
 
 # A leaf that this many measured rounds aimed at, each with rows for it, and none moved.
 TAUGHT_IN_VAIN = 3
@@ -71,10 +71,21 @@ def status(out: Path) -> dict[str, Any]:
         "device_hours": round(spent.get("device_s", 0.0) / 3600, 4),
         "usd": spent.get("usd", 0.0),
         "llm_tokens": spent.get("llm_tokens", 0.0),
+        **_by_role(out),
         "elapsed_s": round((entries[-1].time if finished else time.time()) - entries[0].time, 1)
         if entries
         else None,
     }
+
+
+def _by_role(out: Path) -> dict[str, dict[str, float]]:
+    """Return `usd_by_role`, dearest first, where language models were asked."""
+    spent = {
+        scope.removeprefix("role:"): round(kinds.get("usd", 0.0), 4)
+        for scope, kinds in spend_by_scope(out).items()
+        if scope.startswith("role:")
+    }
+    return {"usd_by_role": dict(sorted(spent.items(), key=lambda item: -item[1]))} if spent else {}
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:

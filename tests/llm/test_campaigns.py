@@ -11,7 +11,7 @@ import pytest
 from autosft.config import load_config
 from autosft.errors import ReplayError
 from autosft.memory.transcripts import call_shares, context_meter, read_exchanges
-from autosft.meta import run_campaign
+from autosft.meta import run_campaign, views
 from autosft.spend import spend_by_scope
 from tests.campaigns import TINY, journal
 from tests.llm.brains import role_of, sensible
@@ -63,6 +63,8 @@ def test_all_components_finish_replay_offline_and_leave_no_key(tmp_path):
     for file in out.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
     assert spend_by_scope(out)["role:meta"]["usd"] > 0
+    spent = views.status(out)
+    assert abs(sum(spent["usd_by_role"].values()) - spent["usd"]) < 1e-3
     again = tmp_path / "again" / "live"
     shutil.copytree(tmp_path / ".sealed", tmp_path / "again" / ".sealed")
     config = campaign("http://127.0.0.1:9", "campaign.rounds=2", f"llm.replay={out}")
