@@ -33,14 +33,14 @@ def near_duplicates(
         For each text the index of an earlier kept text it is a near-duplicate of, or -1 where it is kept.
     """
     hashed = texts if isinstance(texts, HashedTexts) else hash_texts(texts, workers)
-    shingles, starts = _shingles(hashed)
+    shingles, starts = shingles_of(hashed)
     keys = band_keys(shingles, starts, workers)
     found = np.full(len(starts) - 1, -1, dtype=np.int64)
     near_kernels.keep_first(keys, shingles, starts, threshold, found)
     return found
 
 
-def _shingles(hashed: HashedTexts) -> tuple[UIntArray, IntArray]:
+def shingles_of(hashed: HashedTexts) -> tuple[UIntArray, IntArray]:
     """Word trigrams of each text, as they come; a shorter text is one shingle of its own."""
     counts = np.diff(hashed.starts)
     sizes = np.where(counts >= SHINGLE_WORDS, counts - (SHINGLE_WORDS - 1), np.minimum(counts, 1))

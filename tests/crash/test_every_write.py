@@ -73,20 +73,26 @@ def apart(moments: list[str]) -> list[list[str]]:
     """Spread moments over campaigns so that no kill keeps the same campaign from a later target.
 
     A step's completion line follows its artifact at once and is not written for an artifact that is found, so
-    of the moments between the two a campaign meets one.
+    of the moments between the two a campaign meets one. A worker's result file is written after its score and
+    not at all where the score is found, so a campaign meets moments of either.
     """
     campaigns: list[list[str]] = []
     taken: list[set[str]] = []
     for moment in moments:
         step = moment.rsplit(" ", 1)[-1]
-        between = moment.startswith(("after artifact ", "before line completed", "after line completed"))
-        place = next((i for i, steps in enumerate(taken) if not between or step not in steps), len(taken))
+        mine, others = {step}, {step}
+        if step.endswith(".result"):
+            mine, others = {step, "result"}, {step, "score"}
+        elif not moment.startswith(("after artifact ", "before line completed", "after line completed")):
+            mine = others = set()
+        elif step.startswith("score/"):
+            mine, others = {step, "score"}, {step, "result"}
+        place = next((i for i, steps in enumerate(taken) if not steps & others), len(taken))
         if place == len(taken):
             campaigns.append([])
             taken.append(set())
         campaigns[place].append(moment)
-        if between:
-            taken[place].add(step)
+        taken[place] |= mine
     return campaigns
 
 
