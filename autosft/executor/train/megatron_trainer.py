@@ -32,7 +32,7 @@ from autosft.executor.train.megatron.job import PEER_LOST, RankJob
 from autosft.executor.train.megatron.memory import device_flops, estimate, require_room
 from autosft.executor.train.megatron.shape import DecoderShape, check_parallel, read_shape
 
-VERSION = 1
+VERSION = 2
 
 _POLL_S = 0.1
 

@@ -19,7 +19,7 @@ from tests.executor.worlds import write_base, write_build
 pytest.importorskip("megatron.core", reason="needs the extra `megatron`")
 pytestmark = pytest.mark.slow
 
-SETTINGS = TrainSettings(dtype="float32", lr=1e-4, min_lr=1e-7, log_every_steps=1)
+SETTINGS = TrainSettings(dtype="float32", lr=2e-3, min_lr=2e-5, log_every_steps=1)
 TOLERANCE = 1e-5
 RANKS = {
     "one": {},
@@ -62,7 +62,7 @@ def test_losses_weights_and_order_are_the_torch_trainers(world, tmp_path, name):
     start = load_file(base / "model.safetensors")
     for key, tensor in theirs.items():
         moved = (tensor - start[key]).norm()
-        assert (ours[key] - tensor).norm() < 0.02 * moved, key
+        assert (ours[key] - tensor).norm() < 1e-3 * moved, key
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_how_it_is_computed_does_not_change_what_is_learned(world, tmp_path, cha
     start = load_file(base / "model.safetensors")
     for key, tensor in theirs.items():
         moved = (tensor - start[key]).norm()
-        assert (ours[key] - tensor).norm() < 0.02 * moved, key
+        assert (ours[key] - tensor).norm() < 1e-3 * moved, key
