@@ -29,6 +29,7 @@ from autosft.executor.train.ledger import Ledger
 from autosft.executor.train.megatron import cpu_shim
 from autosft.executor.train.megatron.batches import MicroBatch, step_batches
 from autosft.executor.train.megatron.job import PEER_LOST, RankJob, load_build, read_job
+from autosft.executor.train.megatron.limit import limit_memory
 from autosft.executor.train.megatron.shape import read_shape
 from autosft.executor.worker import die_with
 from autosft.types import TrainSettings
@@ -104,6 +105,7 @@ class _Run:
         self.last_stage = bool(parallel_state.is_pipeline_last_stage())
         self.counts_loss = self.last_stage and parallel_state.get_tensor_model_parallel_rank() == 0
         self.leads = self.counts_loss and self.dp_rank == 0
+        limit_memory(self.device)
         self.fed: list[_Fed] = []
         self.rates: list[tuple[float, float]] = []
 
