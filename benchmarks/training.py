@@ -150,9 +150,7 @@ def report(best: dict[str, Result], where: Path | None) -> None:
     """Print the table; ratios are to TRL where it ran, else to the torch trainer."""
     reference = best.get(REFERENCE) or best["autosft torch"]
     first = best["autosft torch"].losses
-    print(
-        "| trainer | tokens/s | tokens/cpu-s | ratio | last loss | largest difference of ten steps' mean loss |"
-    )
+    print("| trainer | tokens/s | tokens/cpu-s | ratio | last loss | largest difference of mean losses |")
     print("|---|---|---|---|---|---|")
     lines = []
     for name, result in best.items():
