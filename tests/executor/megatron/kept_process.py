@@ -1,4 +1,4 @@
-"""Bytes a Megatron model keeps for its backward pass, counted by autograd's own hook; in a process of its own.
+"""Bytes a Megatron model keeps for its backward pass, by autograd's own hook; a process of its own.
 
 `python -m tests.executor.megatron.kept_process BASE OUT.json TOKENS...`, one rank, float32, local layers.
 """

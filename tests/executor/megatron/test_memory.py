@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +17,10 @@ from autosft.executor.base import base_fingerprint, check_base
 from autosft.executor.failure import OUT_OF_MEMORY, RankLostError, RankMemoryError, cause_of
 from autosft.executor.train import TrainJob, load_trainer
 from autosft.executor.train.megatron.limit import VARIABLE, limit_memory
+from autosft.executor.train.megatron.memory import estimate
+from autosft.executor.train.megatron.shape import read_shape
 from autosft.executor.train.megatron_trainer import _failure
+from autosft.types import TrainSettings
 from tests.executor.megatron.test_parity import SETTINGS, TOLERANCE, run
 from tests.executor.worlds import write_base, write_build
 
@@ -40,6 +46,25 @@ def test_too_large_micro_batches_are_halved_and_nothing_else_changes(tmp_path, m
     assert np.abs(curve[curve.source == ""].loss.to_numpy() - expected).max() < TOLERANCE
     assert (folder / "consumed.parquet").read_bytes() == (tmp_path / "torch/consumed.parquet").read_bytes()
     assert not (folder / ".ranks").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["qwen3", "llama"])
+def test_the_estimate_is_what_autograd_keeps(tmp_path, kind):
+    pytest.importorskip("megatron.core", reason="needs the extra `megatron`")
+    lengths = (64, 256, 1024)
+    base = write_base(tmp_path / "base", kind, dtype="float32", layers=4, hidden=128)
+    command = [sys.executable, "-m", "tests.executor.megatron.kept_process", str(base)]
+    subprocess.run([*command, str(tmp_path / "kept.json"), *map(str, lengths)], check=True, timeout=300)
+    kept = json.loads((tmp_path / "kept.json").read_text())
+    shape = read_shape(check_base(base))
+    for n_tokens in lengths:
+        whole = estimate(shape, TrainSettings(dtype="float32"), n_tokens, fused=False)
+        assert 0.9 < (whole.activations + whole.logits) / kept[f"False-{n_tokens}"] < 1.2
+        # Recomputation keeps a layer's input each; the layer computed again comes on top later.
+        again = estimate(shape, TrainSettings(dtype="float32", recompute=True), n_tokens, fused=False)
+        one_layer = whole.activations // shape.layers
+        assert 0.7 < (again.activations - one_layer + again.logits) / kept[f"True-{n_tokens}"] < 1.3
 
 
 def test_a_lack_of_memory_is_told_from_a_loss():

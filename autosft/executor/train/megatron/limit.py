@@ -2,8 +2,8 @@
 
 It leaves room on shared machines, and shows in small what happens where memory ends: an allocation above it
 fails as any lack of memory does. `AUTOSFT_RANK_MEMORY_MIB` counts from the moment model and optimiser stand.
-On CUDA the allocator enforces it (untested here), on Linux's CPUs the kernel (RLIMIT_AS: address space, not
-resident pages).
+On CUDA the allocator enforces it (untested here), on Linux's CPUs the kernel (RLIMIT_DATA: writable private
+pages, used or not).
 """
 
 from __future__ import annotations
@@ -46,6 +46,6 @@ def limit_memory(device: torch.device) -> None:
         share = (torch.cuda.memory_reserved(device) + more) / total
         torch.cuda.set_per_process_memory_fraction(min(1.0, share), device)
     elif sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
         limit = pages * resource.getpagesize() + more
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
