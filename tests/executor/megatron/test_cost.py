@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,16 @@ def test_the_command_says_that_nothing_was_measured(config_file):
     assert data["measured"] is False and data["parameters"] == 1_720_574_976
     wrong = run_cli("estimate", "trainer=lab")
     assert wrong.returncode == 2 and "first argument is the base's folder" in wrong.stderr
+
+
+def test_launch_scripts_are_sound_and_name_presets_that_exist():
+    scripts = Path(__file__).parents[3] / "scripts"
+    for name in ("run_node.sh", "run_slurm.sh"):
+        subprocess.run(["bash", "-n", str(scripts / name)], check=True)
+    text = (scripts / "run_node.sh").read_text()
+    lines = re.findall(r"settings=\(([^)]*)\)", text)
+    assert len(lines) == 3
+    for line in lines:
+        config = load_config(line.replace('"', "").replace("$devices", "2").split())
+        assert config.trainer.backend == "megatron"
+    assert "scripts/run_node.sh" in (scripts / "run_slurm.sh").read_text()

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -27,6 +28,7 @@ SETTINGS = (
     "executor.retries=2",
     "holdout=none",
 )
+SCRIPT = Path(__file__).parents[3] / "scripts" / "run_node.sh"
 RANK, LAUNCHER = "autosft.executor.train.megatron.rank", "autosft.executor.train.megatron.launch"
 
 
@@ -55,7 +57,14 @@ def kill_one(out: Path, module: str, known: set[int], campaign: subprocess.Popen
 
 
 def test_a_campaign_outlives_its_ranks_and_their_launcher(tmp_path):
-    subprocess.run(command(tmp_path / "calm", *SETTINGS), check=True, capture_output=True, timeout=600)
+    """The undisturbed campaign is started by the launch script."""
+    settings = command(tmp_path / "calm", *SETTINGS)
+    settings = settings[settings.index("run") + 1 :]
+    environment = {**os.environ, "AUTOSFT": f"{sys.executable} -m autosft"}
+    calm = subprocess.run(
+        ["bash", str(SCRIPT), *settings], check=True, capture_output=True, timeout=600, env=environment
+    )
+    assert b"CUDA devices: trainer=" in calm.stderr
     out = tmp_path / "killed"
     with (tmp_path / "log").open("wb") as log:
         campaign = subprocess.Popen(command(out, *SETTINGS), stdout=log, stderr=subprocess.STDOUT)

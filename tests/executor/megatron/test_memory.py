@@ -60,11 +60,13 @@ def test_the_estimate_is_what_autograd_keeps(tmp_path, kind):
     shape = read_shape(check_base(base))
     for n_tokens in lengths:
         whole = estimate(shape, TrainSettings(dtype="float32"), n_tokens, fused=False)
-        assert 0.9 < (whole.activations + whole.logits) / kept[f"False-{n_tokens}"] < 1.2
+        # The estimate's logits hold their gradient too, which a forward pass does not keep.
+        logits = whole.logits * 8 // 12
+        assert 0.9 < (whole.activations + logits) / kept[f"False-{n_tokens}"] < 1.2
         # Recomputation keeps a layer's input each; the layer computed again comes on top later.
         again = estimate(shape, TrainSettings(dtype="float32", recompute=True), n_tokens, fused=False)
         one_layer = whole.activations // shape.layers
-        assert 0.7 < (again.activations - one_layer + again.logits) / kept[f"True-{n_tokens}"] < 1.3
+        assert 0.7 < (again.activations - one_layer + logits) / kept[f"True-{n_tokens}"] < 1.3
 
 
 def test_a_lack_of_memory_is_told_from_a_loss():

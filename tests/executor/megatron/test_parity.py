@@ -11,6 +11,7 @@ import pytest
 from safetensors.torch import load_file
 
 from autosft.artifacts import ArtifactStore
+from autosft.errors import BaseFingerprintError
 from autosft.executor.base import base_fingerprint, check_base
 from autosft.executor.builds import read_training_set
 from autosft.executor.train import TrainJob, load_trainer
@@ -65,6 +66,17 @@ def test_losses_weights_and_order_are_the_torch_trainers(world, tmp_path, name):
     base, build, expected, torch_folder = world
     losses = run(base, build, tmp_path / name, "megatron", **RANKS[name])
     assert np.abs(losses - expected).max() < TOLERANCE
+    curves = [
+        pq.read_table(f / "loss_curve.parquet").to_pandas().set_index(["step", "source"])
+        for f in (tmp_path / name, torch_folder)
+    ]
+    assert curves[0].index.equals(curves[1].index) and set(curves[0].index.levels[1]) == {
+        "",
+        "loud",
+        "plain",
+    }
+    assert (curves[0].loss - curves[1].loss).abs().max() < TOLERANCE
+    assert curves[0][["tokens", "loss_tokens"]].equals(curves[1][["tokens", "loss_tokens"]])
     assert sorted(p.name for p in (tmp_path / name).iterdir()) == sorted(
         p.name for p in torch_folder.iterdir()
     )
@@ -113,3 +125,37 @@ def test_how_it_is_computed_does_not_change_what_is_learned(world, tmp_path, cha
     losses = run(base, build, tmp_path / "run", "megatron", **change)
     assert np.abs(losses - expected).max() < TOLERANCE
     require_same_weights(base, tmp_path / "run", torch_folder)
+
+
+def test_bfloat16_learns_as_the_torch_trainer(world, tmp_path):
+    """All of a large run's settings at once; rounding of weights, not only of products, is what differs."""
+    base, build, expected, _ = world
+    folder = tmp_path / "run"
+    folder.mkdir()
+    settings = dataclasses.replace(
+        SETTINGS,
+        backend="megatron",
+        dtype="bfloat16",
+        data_parallel=2,
+        distributed_optimizer=True,
+        overlap=True,
+        recompute=True,
+        micro_batch_tokens=64,
+    )
+    job = TrainJob(check_base(base), base_fingerprint(base), build, 0, settings, 0, folder)
+    done = load_trainer("megatron").train(job, lambda line: None)
+    curve = pq.read_table(folder / "loss_curve.parquet").to_pandas()
+    losses = curve[curve.source == ""].loss.to_numpy()
+    assert 1e-6 < np.abs(losses / expected - 1).max() < 0.02
+    assert done.measured["ranks"] == 2 and done.measured["micro_batch_tokens"] == 64
+    assert done.measured["tokens_per_s_device"] == pytest.approx(done.measured["tokens_per_s"] / 2)
+    assert "mfu" not in done.measured  # no peak is known for a CPU
+
+
+def test_another_base_is_refused_before_any_rank_starts(world, tmp_path):
+    base, build, _, _ = world
+    settings = dataclasses.replace(SETTINGS, backend="megatron")
+    job = TrainJob(check_base(base), "0" * 24, build, 0, settings, 0, tmp_path)
+    with pytest.raises(BaseFingerprintError, match="trains from 0000"):
+        load_trainer("megatron").train(job, lambda line: None)
+    assert not list(tmp_path.iterdir())

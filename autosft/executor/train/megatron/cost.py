@@ -119,7 +119,7 @@ def plan_cost(config_file: Path, settings: TrainSettings, tokens: int | None = N
         family = str(config["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BaseModelError(
-            f"cannot be read as a model's configuration: {error}", str(config_file)
+            f"cannot be read as a model's configuration: {error}", where=str(config_file)
         ) from None
     shape = shape_of(config, family, str(config_file))
     check_parallel(shape, settings)
