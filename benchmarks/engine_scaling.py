@@ -160,8 +160,8 @@ def main() -> None:
     lines = [
         "# How the engine grows with the pool",
         "",
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load averages at the"
-        f" end {load}. `python benchmarks/engine_scaling.py`",
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load averages at"
+        f" the end {load}. `python benchmarks/engine_scaling.py`",
         "",
         "![seconds over rows](scaling.svg)",
         "",
