@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help setup run test check format golden bench docs wheel clean
+.PHONY: help setup run test check format golden bench docs site wheel clean
 
 help:
 	@sed -n 's/^# //p' Makefile | head -4
@@ -50,6 +50,9 @@ bench: setup
 
 docs: setup
 	$(BIN)/python scripts/write_docs.py
+
+site: setup
+	$(BIN)/python scripts/build_site.py
 
 wheel: setup
 	$(BIN)/python -m pip wheel -q --no-deps -w dist .

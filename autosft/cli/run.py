@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import signal
 import sys
@@ -39,6 +40,10 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Campaign folder; default runs/<name>.")
     ] = None,
+    multirun: Annotated[
+        bool,
+        typer.Option("--multirun", "-m", help="A campaign for each combination of values: lab.seed=0,1."),
+    ] = False,
 ) -> None:
     """Run a campaign or go on with it.
 
@@ -46,9 +51,34 @@ def run(
     """
     from autosft.config import load_config
 
+    if multirun:
+        _run_each(overrides or [], out or Path("runs/multirun"))
+        return
     config = load_config(overrides or [])
     folder = out or Path(config.campaign.out or Path("runs") / config.campaign.name)
     _follow_campaign(folder, lambda on_event: meta.run_campaign(config, folder, on_event))
+
+
+def _run_each(overrides: list[str], out: Path) -> None:
+    """Run the campaigns of a sweep one after another; one that fails does not keep the next from running."""
+    from autosft import report
+    from autosft.config import load_config
+    from autosft.config.multirun import expand
+    from autosft.errors import AutosftError
+
+    campaigns = expand(overrides)
+    configs = [(name, load_config(settings)) for name, settings in campaigns]
+    failed = []
+    for number, (name, config) in enumerate(configs, 1):
+        typer.echo(f"{name} ({number} of {len(configs)})", err=True)
+        try:
+            _follow_campaign(out / name, functools.partial(meta.run_campaign, config, out / name))
+        except AutosftError as error:
+            typer.echo(f"failed: {name}: {report.clean(error)}", err=True)
+            failed.append(name)
+    typer.echo(f"{len(configs) - len(failed)} of {len(configs)} campaigns in {out}", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 def resume(folder: Folder) -> None:

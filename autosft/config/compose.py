@@ -125,7 +125,9 @@ def _read_preset(group: str, value: str) -> tuple[str, str]:
     names = presets(group)
     if value in names:
         return group, f"{group}={value}"
-    if f"{group}.path" in PATH_KEYS and (value.startswith(("/", ".", "~")) or Path(value).exists()):
+    if f"{group}.path" in PATH_KEYS and (
+        value.startswith(("/", ".", "~")) or Path(value).exists() or _is_pool_url(group, value)
+    ):
         key = f"{group}.path"
         return key, f"{key}={_quoted(value)}"
     near = difflib.get_close_matches(value, names, n=1)
@@ -204,11 +206,16 @@ def _resolve_order(plain: Mapping[str, Any]) -> None:
         pool["order"] = "file" if pool.get("path") is None else "shuffle"
 
 
+def _is_pool_url(group: str, value: str) -> bool:
+    """Rows may lie on an object store; bases and suites lie on a disk."""
+    return group == "pool" and "://" in value
+
+
 def _absolute_paths(config: Config) -> Config:
     for key in PATH_KEYS:
         group, name = key.split(".")
         value = getattr(getattr(config, group), name)
-        if value is None:
+        if value is None or _is_pool_url(group, value):
             continue
         path = Path(value).expanduser().absolute()
         if not path.exists():

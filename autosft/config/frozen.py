@@ -33,6 +33,7 @@ OPERATIONAL_GROUPS = frozenset({"executor", "spend", "tracking"})
 ADDED: Mapping[str, Any] = {
     "campaign.families": None,
     "pool.sources": None,
+    "pool.bad_files": "refuse",
     "pool.infer_requirements": False,
     "trainer.data_parallel": 1,
     "trainer.tensor_parallel": 1,

@@ -63,8 +63,9 @@ class PoolSettings:
     """The training rows.
 
     Attributes:
-        path: A file or folder of rows, or None for the lab's generated pool.
+        path: A file or folder of rows, a URL of an object store, or None for the lab's generated pool.
         bad_rows: What to do with a row that cannot be read: stop, or skip it and count it.
+        bad_files: The same for a file that is damaged.
         order: Order of rows without an order key; `auto` in `conf/` becomes `file` for the lab's pool and
             `shuffle` for any other, so a loaded configuration never holds `auto`.
         sources: Only rows of these sources, or None for all.
@@ -74,6 +75,7 @@ class PoolSettings:
 
     path: str | None
     bad_rows: Literal["refuse", "skip"]
+    bad_files: Literal["refuse", "skip"]
     order: Literal["file", "shuffle"]
     sources: tuple[str, ...] | None
     infer_requirements: bool

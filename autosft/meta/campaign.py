@@ -10,7 +10,7 @@ OUT/../.sealed/NAME  what agents must not see: the held-out twin, the lab's mani
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -126,8 +126,8 @@ class Campaign:
         return tuple(dict.fromkeys(i.leaf for i in self.items if i.suite in self.facts.primary))
 
 
-def open_campaign(config: Config, folder: Path) -> Campaign:
-    """Create or re-open a campaign; hold its lock.
+def open_campaign(config: Config, folder: Path, say: Callable[[str], None] | None = None) -> Campaign:
+    """Create or re-open a campaign; hold its lock. `say` gets lines for people while a large pool is read.
 
     Raises:
         FrozenSettingsError: The folder holds a campaign with other settings.
@@ -146,7 +146,7 @@ def open_campaign(config: Config, folder: Path) -> Campaign:
         check_same_settings(opened, config, folder)
         pool, items_path = stored_inputs(store, opened, config, taxonomy)
     else:
-        pool, manifest = initial_pool(config)
+        pool, manifest = initial_pool(config, say)
         check_requirements(pool)
         pool = assign(pool, taxonomy)
         items_path = store_items(store, config)

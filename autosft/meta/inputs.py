@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from autosft.meta.campaign import Facts
 
 
-def initial_pool(config: Config) -> tuple[Pool, Any]:
+def initial_pool(config: Config, say: Callable[[str], None] | None = None) -> tuple[Pool, Any]:
     """Return the rows to start from, and the lab's manifest of defects (None for rows of one's own).
+
+    `say` gets lines for people while a large pool is read.
 
     Raises:
         PoolError: A row cannot be read, or a source that was asked for has none.
@@ -32,7 +35,9 @@ def initial_pool(config: Config) -> tuple[Pool, Any]:
 
         pool, manifest = make_pool(config.lab.rows, config.lab.seed)
     else:
-        pool, _ = read_pool(Path(config.pool.path), bad_rows=config.pool.bad_rows)
+        pool, _ = read_pool(
+            config.pool.path, bad_rows=config.pool.bad_rows, bad_files=config.pool.bad_files, say=say
+        )
     if config.pool.sources is not None:
         pool = _of_sources(pool, config.pool.sources)
     return annotate(pool) if config.pool.infer_requirements else pool, manifest

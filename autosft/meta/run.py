@@ -54,7 +54,9 @@ def run_campaign(
     folder = campaign_folder(config, out)
     prepare_folder(folder)
     with disk_errors(folder), CampaignLock(folder):
-        campaign = open_campaign(config, folder)
+        campaign = open_campaign(
+            config, folder, lambda line: emit(Event("note", f"reading the pool: {line}"))
+        )
         tracker = Tracker(folder, config.tracking)
 
         def tell(event: Event) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from autosft.errors import PoolError
 from autosft.pool.formats import row_of
+from autosft.pool.remote import Progress, Say, files_at, is_url
 from autosft.pool.rows import ID_HEX, base_id
 from autosft.pool.table import POOL_SCHEMA, Pool
 from autosft.types import Row
@@ -44,45 +45,50 @@ class BadRow:
 
 
 def read_pool(
-    path: Path | str, *, bad_rows: Literal["refuse", "skip"] = "refuse"
+    path: Path | str,
+    *,
+    bad_rows: Literal["refuse", "skip"] = "refuse",
+    bad_files: Literal["refuse", "skip"] = "refuse",
+    say: Say | None = None,
 ) -> tuple[Pool, list[BadRow]]:
-    """Read rows from a file or folder.
+    """Read rows from a file, a folder, or a URL of an object store.
 
     Known: parquet; JSON lines, plain, `.gz` or `.zst`; a JSON list; a folder of these; saved `datasets`.
     Records hold OpenAI `messages`, ShareGPT `conversations`, or Alpaca or prompt/response columns.
 
     Args:
-        path: File or folder.
+        path: File or folder; or a URL such as `s3://bucket/rows`, whose files are brought here one at a time.
         bad_rows: `refuse` raises if any row is unusable; `skip` leaves it out and reports it.
+        bad_files: The same for a file that is damaged or cannot be read; it is reported with line 0.
+        say: Gets a line for people about progress now and then.
 
     Returns:
-        The pool, and the rows that were left out.
+        The pool, and the rows and files that were left out.
 
     Raises:
         PoolError: Nothing to read there, a file is damaged, bad rows are refused, or none is usable.
     """
-    path = Path(path)
-    if not path.exists():
-        raise PoolError("no such file or folder", where=str(path))
     tables: list[Pool] = []
     rows: list[Row] = []
     bad: list[BadRow] = []
-    for file in _files(path):
-        native = _native(file, bad) if file.suffix == ".parquet" else None
-        if native is not None:
-            tables.append(native)
-            continue
-        source = _stem(file)
-        for line, record in _records(file):
-            try:
-                if isinstance(record, PoolError):
-                    raise record
-                rows.append(row_of(record, source))
-            except PoolError as error:
-                bad.append(BadRow(str(file), line, error.what))
-    if bad and bad_rows == "refuse":
+    progress: Progress | None = None
+    for name, n_files, file in _sources(path):
+        progress = progress or Progress(n_files, say)
+        before = len(rows), len(tables)
+        try:
+            if isinstance(file, PoolError):
+                raise file
+            _read_file(name, file, tables, rows, bad)
+        except PoolError as error:
+            if bad_files == "refuse":
+                raise
+            del rows[before[0] :], tables[before[1] :]
+            bad.append(BadRow(name, 0, error.what))
+        progress.file_read(len(rows) - before[0] + sum(len(t) for t in tables[before[1] :]))
+    unusable = [row for row in bad if row.line]
+    if unusable and bad_rows == "refuse":
         raise PoolError(
-            f"{len(bad)} rows cannot be used, the first: {'; '.join(str(b) for b in bad[:_NAMED])}",
+            f"{len(unusable)} rows cannot be used, the first: {'; '.join(map(str, unusable[:_NAMED]))}",
             where=str(path),
             hint="mend them, or set pool.bad_rows=skip",
         )
@@ -91,6 +97,38 @@ def read_pool(
         first = f", the first: {bad[0]}" if bad else ""
         raise PoolError(f"no usable row ({len(bad)} unusable{first})", where=str(path))
     return pool, bad
+
+
+def _sources(path: Path | str) -> Iterator[tuple[str, int, Path | PoolError]]:
+    """Return (name, number of files, local file or why there is none) of everything to read."""
+    if is_url(path):
+        yield from files_at(str(path), _SUFFIXES)
+        return
+    path = Path(path)
+    if not path.exists():
+        raise PoolError("no such file or folder", where=str(path))
+    files = _files(path)
+    yield from ((str(file), len(files), file) for file in files)
+
+
+def _read_file(name: str, file: Path, tables: list[Pool], rows: list[Row], bad: list[BadRow]) -> None:
+    """Add a file's rows to what was read; a row that cannot be used goes to `bad`.
+
+    Raises:
+        PoolError: The file is damaged.
+    """
+    native = _native(file, bad) if file.suffix == ".parquet" else None
+    if native is not None:
+        tables.append(native)
+        return
+    source = _stem(file)
+    for line, record in _records(file):
+        try:
+            if isinstance(record, PoolError):
+                raise record
+            rows.append(row_of(record, source))
+        except PoolError as error:
+            bad.append(BadRow(name, line, error.what))
 
 
 def read_written_pool(path: Path) -> Pool:

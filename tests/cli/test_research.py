@@ -15,7 +15,7 @@ from autosft import cli
 from autosft.artifacts import ArtifactStore
 from autosft.memory import Hypotheses, Hypothesis, Journal
 from autosft.meta import views
-from tests.campaigns import TINY
+from tests.campaigns import TINY, run_cli
 
 pytestmark = pytest.mark.slow
 ONE_ROUND = (*TINY, "campaign.rounds=1", "campaign.claim_seeds=0", "campaign.budget_tokens=3000")
@@ -271,3 +271,18 @@ def test_doctor_without_a_campaign_checks_the_installation(run: Run, tmp_path: P
     assert {"python", "torch", "lab base", "settings", "disk space"} <= {r["name"] for r in rows}
     assert all(r["state"] != "fail" for r in rows)
     assert "no campaign folder" in run("doctor", tmp_path / "nowhere", code=2)
+
+
+@pytest.mark.slow
+def test_a_multirun_runs_each_combination_and_names_what_failed(tmp_path):
+    wanted = [o for o in TINY if not o.startswith("campaign.seeds")]
+    done = run_cli("run", "-m", *wanted, "campaign.seeds=[0]", "campaign.rounds=0", "lab.seed=0,1",
+                   "--out", str(tmp_path / "grid"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in (tmp_path / "grid").iterdir() if not p.name.startswith(".")) == [
+        "0-lab.seed=0", "1-lab.seed=1",
+    ]  # fmt: skip
+    (tmp_path / "grid" / "1-lab.seed=1" / "campaign.json").write_text("{}")
+    again = run_cli("run", "-m", *wanted, "campaign.seeds=[0]", "campaign.rounds=0", "lab.seed=0,1",
+                    "--out", str(tmp_path / "grid"))  # fmt: skip
+    assert again.returncode == 1 and "failed: 1-lab.seed=1" in again.stderr and "1 of 2" in again.stderr
