@@ -90,11 +90,13 @@ def _train_halving(
     while True:
         try:
             return _train_once(job, most_tokens, report), most_tokens
-        except RankMemoryError as error:
+        except RankMemoryError:
             if most_tokens <= longest:
                 raise
-            most_tokens = max(longest, most_tokens // 2)
-            report({"step": 0, "steps": 0, "note": f"{error.what}; now {most_tokens} tokens a micro-batch"})
+            half = max(longest, most_tokens // 2)
+            note = f"out of memory with {most_tokens} tokens a micro-batch; trying again with {half}"
+            report({"step": 0, "steps": 0, "note": note})
+            most_tokens = half
 
 
 def _train_once(job: TrainJob, most_tokens: int, report: Report) -> dict[str, Any]:
