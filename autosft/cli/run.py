@@ -124,8 +124,11 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _say_stopped(folder: Path) -> None:
     again = shlex.join([PROGRAM, *sys.argv[1:]])
+    runs = "Running jobs were ended"
+    if (folder / "jobs" / "queue.sqlite").exists():
+        runs = f"Its jobs go on (`{shlex.join([PROGRAM, 'jobs', str(folder)])}`)"
     typer.echo(
-        f"\nStopped. Running jobs were ended; finished stages are kept in {folder} and are not repeated.\n"
+        f"\nStopped. {runs}; finished stages are kept in {folder} and are not repeated.\n"
         f"Go on with the same command:  {again}\n"
         f"or:                           {shlex.join([PROGRAM, 'resume', str(folder)])}",
         err=True,
