@@ -1,4 +1,4 @@
-"""kill -9 of a rank, or of torchrun, in the middle of training: the run is tried again and ends as if undisturbed."""
+"""kill -9 of a rank, or of torchrun, in mid-training: the run is tried again and ends as if undisturbed."""
 
 from __future__ import annotations
 
