@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from autosft.cli import ablate, evaluate, jobs, llm, operate, read, run, share
+from autosft.cli import ablate, estimate, evaluate, jobs, llm, operate, read, run, share
 from autosft.cli.shared import PROGRAM, app
 from autosft.errors import AutosftError
 
@@ -25,6 +25,7 @@ read.register(app)
 operate.register(app)
 share.register(app)
 evaluate.register(app)
+estimate.register(app)
 llm.register(app)
 jobs.register(app)
 

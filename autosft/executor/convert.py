@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+#: Larger checkpoints are several files with an index.
+SHARD_BYTES = 5 * 10**9
+
 
 def convert(base: BaseInfo, weights: Path, prompts: Prompts, folder: Path) -> dict[str, Any]:
     """Write a checkpoint folder that `transformers` and `vllm` load.
@@ -58,7 +61,12 @@ def _write_native(base: BaseInfo, state: Mapping[str, torch.Tensor], folder: Pat
 
     dtype = getattr(torch, base.dtype)
     cast = {name: tensor.to(dtype).contiguous() for name, tensor in state.items()}
-    save_file(cast, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    if sum(tensor.nbytes for tensor in cast.values()) <= SHARD_BYTES:
+        save_file(cast, str(folder / "model.safetensors"), metadata={"format": "pt"})
+        return
+    from huggingface_hub import save_torch_state_dict
+
+    save_torch_state_dict(cast, str(folder), max_shard_size=SHARD_BYTES)
 
 
 def _write_hf(base: BaseInfo, state: Mapping[str, torch.Tensor], folder: Path) -> None:
@@ -77,7 +85,7 @@ def _write_hf(base: BaseInfo, state: Mapping[str, torch.Tensor], folder: Path) -
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(state[name])
-    model.save_pretrained(str(folder))
+    model.save_pretrained(str(folder), max_shard_size=SHARD_BYTES)
 
 
 def _write_config(base: BaseInfo, prompts: Prompts, folder: Path) -> None:

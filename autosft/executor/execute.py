@@ -198,14 +198,17 @@ class _Schedule:
 
 def _with_less_memory(job: Job, attempts: int) -> Job:
     """Smaller forward passes and answer batches; the optimiser's batches, and so the result, stay."""
+    used = job.train.micro_batch_tokens or _LOW_MEMORY_TOKENS
     return replace(
         job,
-        forward_tokens=max(1, _LOW_MEMORY_TOKENS >> (attempts - 1)),
+        forward_tokens=max(1, min(_LOW_MEMORY_TOKENS, used) >> (attempts - 1)),
         batch_size=max(1, job.generate.batch_size >> attempts),
     )
 
 
 def _progress_text(line: dict[str, Any]) -> str:
+    if "note" in line:
+        return f"seed {line.get('seed')}: {line['note']}"
     text = f"seed {line.get('seed')} {line.get('stage')} {line.get('step')}/{line.get('steps')}"
     loss, rate = line.get("loss"), line.get("tokens_per_s")
     if isinstance(loss, float):

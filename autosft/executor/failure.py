@@ -30,12 +30,18 @@ class RankLostError(ExecutorError):
     """A process of a run on several ranks ended without a reason of its own; another try may pass."""
 
 
+class RankMemoryError(ExecutorError):
+    """A process of a run on several ranks had too little memory; smaller micro-batches may do."""
+
+
 def cause_of(error: BaseException) -> str:
     """Classify an exception raised inside a worker."""
     if isinstance(error, NonFiniteLossError):
         return NON_FINITE
     if isinstance(error, RankLostError):
         return KILLED
+    if isinstance(error, RankMemoryError):
+        return OUT_OF_MEMORY
     if isinstance(error, BaseModelError | BaseFingerprintError):
         return BAD_MODEL
     text = str(error).lower()

@@ -106,3 +106,16 @@ def test_prompts_are_made_once(tmp_path):
     second = make_prompts(base, items, 64, store)
     assert second.fingerprint != first.fingerprint
     assert len(read_prompts(second).ids) == 13
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "llama"])
+def test_large_checkpoints_are_several_files_that_load(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("autosft.executor.convert.SHARD_BYTES", 100_000)
+    folder, state, _, _ = make(tmp_path, kind, dtype="float32")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    assert len(set(index["weight_map"].values())) > 1
+    assert not (folder / "model.safetensors").exists()
+    stored = AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
+    for name, parameter in stored.named_parameters():
+        assert torch.equal(parameter, state[name]), name
+    assert len(check_base(folder).weights) == len(set(index["weight_map"].values()))

@@ -19,12 +19,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from autosft.errors import BaseModelError, ConfigError, ExecutorError
 from autosft.executor.base import verify_fingerprint
 from autosft.executor.builds import read_training_set
-from autosft.executor.failure import BAD_MODEL, NON_FINITE, NonFiniteLossError, RankLostError
+from autosft.executor.failure import (
+    BAD_MODEL,
+    NON_FINITE,
+    OUT_OF_MEMORY,
+    NonFiniteLossError,
+    RankLostError,
+    RankMemoryError,
+    kernel_oom_kills,
+)
 from autosft.executor.progress import ProgressReader
 from autosft.executor.train import Report, TrainJob, TrainResult
 from autosft.executor.train.agreement import require_plan, require_vocab
@@ -32,7 +41,7 @@ from autosft.executor.train.megatron.job import PEER_LOST, RankJob
 from autosft.executor.train.megatron.memory import device_flops, estimate, require_room
 from autosft.executor.train.megatron.shape import DecoderShape, check_parallel, read_shape
 
-VERSION = 1
+VERSION = 2
 
 _POLL_S = 0.1
 
@@ -51,7 +60,8 @@ def train(job: TrainJob, report: Report) -> TrainResult:
         ArtifactError: The build is unusable.
         NonFiniteLossError: Loss or gradient became infinite or NaN.
         RankLostError: A rank ended without a reason.
-        ExecutorError: A rank failed, or memory would not suffice.
+        RankMemoryError: Memory did not suffice for micro-batches of one row.
+        ExecutorError: A rank failed, or memory cannot suffice by computation.
     """
     require_megatron()
     data = read_training_set(job.build, job.seed)
@@ -62,6 +72,35 @@ def train(job: TrainJob, report: Report) -> TrainResult:
     most_tokens = job.forward_tokens or job.settings.micro_batch_tokens or _default_tokens()
     memory = estimate(shape, job.settings, most_tokens)
     require_room(memory)
+    done, most_tokens = _train_halving(job, most_tokens, int(np.diff(data.offsets).max()), report)
+    extra = {"micro_batch_tokens": most_tokens, "memory_estimate_bytes": memory.per_rank_bytes}
+    return TrainResult(done["totals"], {**_measured(done, shape, job), **extra})
+
+
+def _train_halving(
+    job: TrainJob, most_tokens: int, longest: int, report: Report
+) -> tuple[dict[str, Any], int]:
+    """Train; after a lack of memory again with micro-batches half as large, down to the longest row.
+
+    More micro-batches are accumulated then: batches, tokens and steps stay as planned.
+
+    Returns:
+        (what the ranks left, tokens of a micro-batch that sufficed).
+    """
+    while True:
+        try:
+            return _train_once(job, most_tokens, report), most_tokens
+        except RankMemoryError:
+            if most_tokens <= longest:
+                raise
+            half = max(longest, most_tokens // 2)
+            note = f"out of memory with {most_tokens} tokens a micro-batch; trying again with {half}"
+            report({"step": 0, "steps": 0, "note": note})
+            most_tokens = half
+
+
+def _train_once(job: TrainJob, most_tokens: int, report: Report) -> dict[str, Any]:
+    """Run the ranks and put what they left into place."""
     scratch = job.folder / ".ranks"
     scratch.mkdir()
     try:
@@ -78,12 +117,12 @@ def train(job: TrainJob, report: Report) -> TrainResult:
             parent=os.getpid(),
         )
         _launch(ranks, report)
-        done = orjson.loads(ranks.totals.read_bytes())
+        done: dict[str, Any] = orjson.loads(ranks.totals.read_bytes())
         require_plan(job, done["totals"])
         _join_stages(ranks, job.folder / "model.safetensors")
+        return done
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return TrainResult(done["totals"], _measured(done, shape, job, memory.per_rank_bytes))
 
 
 def require_megatron() -> None:
@@ -126,6 +165,7 @@ def _launch(job: RankJob, report: Report) -> None:
         "TORCHDYNAMO_DISABLE": os.environ.get("TORCHDYNAMO_DISABLE", "1"),
         "CUDA_DEVICE_MAX_CONNECTIONS": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
     }
+    kills_before = kernel_oom_kills()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
     reader = ProgressReader(job.progress)
     try:
@@ -140,12 +180,14 @@ def _launch(job: RankJob, report: Report) -> None:
     for line in reader.new_lines():
         report(line)
     if process.returncode != 0:
-        raise _failure(job.errors(), process.returncode)
+        raise _failure(job.errors(), process.returncode, kernel_oom_kills() - kills_before)
 
 
-def _failure(errors: list[dict[str, Any]], code: int) -> ExecutorError | BaseModelError:
+def _failure(errors: list[dict[str, Any]], code: int, oom_kills: int = 0) -> ExecutorError | BaseModelError:
     """Choose the reason among what the ranks left: one that broke, not those that lost it."""
     own = [error for error in errors if error["kind"] != PEER_LOST]
+    if not own and oom_kills > 0:
+        return RankMemoryError("the kernel ended a rank for lack of memory")
     if not own:
         lost = f"{len(errors)} others lost it" if errors else "none left a reason"
         return RankLostError(f"a rank ended without a reason ({lost}; torchrun's code {code})")
@@ -153,6 +195,7 @@ def _failure(errors: list[dict[str, Any]], code: int) -> ExecutorError | BaseMod
     kinds: Mapping[str, type[ExecutorError | BaseModelError]] = {
         NON_FINITE: NonFiniteLossError,
         BAD_MODEL: BaseModelError,
+        OUT_OF_MEMORY: RankMemoryError,
     }
     return kinds.get(first["kind"], ExecutorError)(first["text"], where=f"rank {first['rank']}")
 
@@ -171,7 +214,7 @@ def _join_stages(job: RankJob, path: Path) -> None:
     save_file(state, str(path), metadata={"format": "pt"})
 
 
-def _measured(done: Mapping[str, Any], shape: DecoderShape, job: TrainJob, memory: int) -> dict[str, Any]:
+def _measured(done: Mapping[str, Any], shape: DecoderShape, job: TrainJob) -> dict[str, Any]:
     seconds, tokens = float(done["train_s"]), int(done["totals"]["train_tokens"])
     rate = tokens / max(seconds, 1e-9)
     per_device = rate / job.settings.ranks
@@ -183,6 +226,5 @@ def _measured(done: Mapping[str, Any], shape: DecoderShape, job: TrainJob, memor
         "tokens_per_s": rate,
         "tokens_per_s_device": per_device,
         "ranks": job.settings.ranks,
-        "memory_estimate_bytes": memory,
         **mfu,
     }

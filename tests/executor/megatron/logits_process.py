@@ -1,17 +1,19 @@
-"""Logits of a base by Megatron-Core, in a process of its own: the CPU shim changes torch for good.
+"""Logits of bases by Megatron-Core, in a process of its own: the CPU shim changes torch for good.
 
-`python -m tests.executor.megatron.logits_process BASE IDS.npy LOGITS.npy`, one rank, float32.
+`python -m tests.executor.megatron.logits_process IDS.npy BASE...` writes `logits.npy` into each base's parent
+folder; one rank, float32.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 
 
-def main(base_folder: str, ids_file: str, logits_file: str) -> None:
+def main(ids_file: str, *bases: str) -> None:
     from autosft.executor.train.megatron import cpu_shim
 
     cpu_shim.install()
@@ -30,16 +32,17 @@ def main(base_folder: str, ids_file: str, logits_file: str) -> None:
         )
         parallel_state.initialize_model_parallel(1, 1)
         model_parallel_cuda_manual_seed(0)
-        base = check_base(base_folder)
-        shape = read_shape(base)
-        _, model = build_model(shape, TrainSettings(dtype="float32"), engine=False)
-        load_weights(model, base, shape)
         ids_1T = torch.from_numpy(np.load(ids_file))[None]
         n_tokens = ids_1T.shape[1]
         blocked_11TT = ~torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()[None, None]
-        with torch.no_grad():
-            logits_1TV = model.eval()(ids_1T, torch.arange(n_tokens)[None], blocked_11TT)
-        np.save(logits_file, logits_1TV[0].numpy())
+        for folder in bases:
+            base = check_base(folder)
+            shape = read_shape(base)
+            _, model = build_model(shape, TrainSettings(dtype="float32"), engine=False)
+            load_weights(model, base, shape)
+            with torch.no_grad():
+                logits_1TV = model.eval()(ids_1T, torch.arange(n_tokens)[None], blocked_11TT)
+            np.save(Path(folder).parent / "logits.npy", logits_1TV[0].numpy())
         torch.distributed.destroy_process_group()
 
 

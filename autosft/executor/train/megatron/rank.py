@@ -29,6 +29,7 @@ from autosft.executor.train.ledger import Ledger
 from autosft.executor.train.megatron import cpu_shim
 from autosft.executor.train.megatron.batches import MicroBatch, step_batches
 from autosft.executor.train.megatron.job import PEER_LOST, RankJob, load_build, read_job
+from autosft.executor.train.megatron.limit import limit_memory
 from autosft.executor.train.megatron.shape import read_shape
 from autosft.executor.worker import die_with
 from autosft.types import TrainSettings
@@ -104,6 +105,7 @@ class _Run:
         self.last_stage = bool(parallel_state.is_pipeline_last_stage())
         self.counts_loss = self.last_stage and parallel_state.get_tensor_model_parallel_rank() == 0
         self.leads = self.counts_loss and self.dp_rank == 0
+        limit_memory(self.device)
         self.fed: list[_Fed] = []
         self.rates: list[tuple[float, float]] = []
 
@@ -157,6 +159,7 @@ class _Run:
         )
         for group in self.optimiser.param_groups:
             group["lr"] = lr
+            group["weight_decay"] = self.settings.weight_decay * group["wd_mult"]
         _, norm, _ = self.optimiser.step()
         sums = torch.zeros(2, dtype=torch.float64, device=self.device)
         if self.counts_loss:
@@ -211,7 +214,11 @@ def _wrap(config: Any, model: Any, settings: TrainSettings) -> tuple[Any, Any]:
         DistributedDataParallelConfig,
         finalize_model_grads,
     )
-    from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+    from megatron.core.optimizer import (
+        OptimizerConfig,
+        get_megatron_optimizer,
+        get_standard_config_overrides,
+    )
     from megatron.core.transformer.module import Float16Module
 
     half = settings.dtype == "bfloat16"
@@ -223,23 +230,22 @@ def _wrap(config: Any, model: Any, settings: TrainSettings) -> tuple[Any, Any]:
         use_distributed_optimizer=settings.distributed_optimizer,
     )
     wrapped = DistributedDataParallel(config, ddp, Float16Module(config, model) if half else model)
-    optimiser = get_megatron_optimizer(
-        OptimizerConfig(
-            optimizer="adam",
-            lr=settings.lr,
-            min_lr=settings.min_lr,
-            weight_decay=settings.weight_decay,
-            adam_beta1=settings.beta1,
-            adam_beta2=settings.beta2,
-            adam_eps=1e-8,
-            clip_grad=settings.clip_norm,
-            bf16=half,
-            params_dtype=torch.bfloat16 if half else torch.float32,
-            use_distributed_optimizer=settings.distributed_optimizer,
-            overlap_param_gather=gather_later,
-        ),
-        [wrapped],
+    plan = OptimizerConfig(
+        optimizer="adam",
+        lr=settings.lr,
+        min_lr=settings.min_lr,
+        weight_decay=settings.weight_decay,
+        adam_beta1=settings.beta1,
+        adam_beta2=settings.beta2,
+        adam_eps=1e-8,
+        clip_grad=settings.clip_norm,
+        bf16=half,
+        params_dtype=torch.bfloat16 if half else torch.float32,
+        use_distributed_optimizer=settings.distributed_optimizer,
+        overlap_param_gather=gather_later,
     )
+    # Without these, norms and biases would decay as matrices do; each group carries its factor, `wd_mult`.
+    optimiser = get_megatron_optimizer(plan, [wrapped], get_standard_config_overrides(plan))
     config.finalize_model_grads_func = finalize_model_grads
     config.grad_scale_func = optimiser.scale_loss
     config.no_sync_func = wrapped.no_sync if settings.overlap else None

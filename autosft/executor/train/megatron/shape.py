@@ -60,8 +60,20 @@ def read_shape(base: BaseInfo) -> DecoderShape:
     Raises:
         BaseModelError: The architecture, or one of its options, has no counterpart here; it is named.
     """
-    config, family = base.config, base.model_type
-    where = str(base.path / "config.json")
+    return shape_of(base.config, base.model_type, str(base.path / "config.json"))
+
+
+def shape_of(config: Mapping[str, Any], family: str, where: str) -> DecoderShape:
+    """Read a shape from a parsed `config.json`.
+
+    Args:
+        config: Its contents.
+        family: Its `model_type`.
+        where: The file, for messages.
+
+    Raises:
+        BaseModelError: The architecture, or one of its options, has no counterpart here; it is named.
+    """
     if family not in FAMILIES:
         raise BaseModelError(
             f"the megatron trainer cannot map the architecture {family!r}",
