@@ -31,18 +31,18 @@ if flag.exists(): raise SystemExit(0)
 flag.touch(); time.sleep(60)
 """
     lost = queue.submit("x", python(code))
-    until(flag.exists, 60)
+    until(flag.exists, 180)
     for process in holders(queue, lost):
         process.kill()
     done = queue.wait(lost, 120)
     assert done.state == DONE and done.attempts == 2
     gone = queue.submit("x", SLEEP)
-    until(lambda: queue.get(gone).state == RUNNING and queue.get(gone).handle, 60)
-    until(lambda: holders(queue, gone))
+    until(lambda: queue.get(gone).state == RUNNING and queue.get(gone).handle, 180)
+    until(lambda: holders(queue, gone), 120)
     queue.cancel(gone)
     assert queue.wait(gone, 60).state == CANCELLED
     late = queue.submit("x", python("import time; time.sleep(4); print('survived')"))
-    until(lambda: queue.get(late).state == RUNNING and queue.get(late).handle, 60)
+    until(lambda: queue.get(late).state == RUNNING and queue.get(late).handle, 180)
     for process in runners(queue):
         process.send_signal(signal.SIGKILL)
     done = queue.wait(late, 120)
