@@ -6,13 +6,14 @@ numbers come back to the driver: one pair of integers a linked text, or one a hi
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from autosft.engine.near import band_keys, shingles_of
+from autosft.engine.near import BANDS, band_keys, shingles_of
 from autosft.engine.near import near_duplicates as near_here
 from autosft.engine.words import IntArray, UIntArray, find_grams, gram_table, hash_column, hash_texts
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 _BLOCK_ROWS = 16_384
+_KEY_BYTES = 16  # a band key and a place
+_PIECE_BYTES = 64 << 20
 
 
 def dataset_of(texts: list[str] | pa.Array | pa.ChunkedArray, block_rows: int = _BLOCK_ROWS) -> Dataset:
@@ -32,7 +35,7 @@ def dataset_of(texts: list[str] | pa.Array | pa.ChunkedArray, block_rows: int = 
     return ray.data.from_arrow(blocks)
 
 
-def near_duplicates(dataset: Dataset, threshold: float, parts: int = 16) -> dict[int, int]:
+def near_duplicates(dataset: Dataset, threshold: float, parts: int | None = None) -> dict[int, int]:
     """Find near-duplicates among texts spread over a cluster.
 
     Texts that share a MinHash band are linked (one shuffle of a key and a place a band); whatever is linked,
@@ -42,13 +45,16 @@ def near_duplicates(dataset: Dataset, threshold: float, parts: int = 16) -> dict
     Args:
         dataset: Columns `place` and `text`; earlier places win.
         threshold: Least Jaccard similarity of the sets of word trigrams, in [0.5, 1].
-        parts: Pieces that a shuffle makes: some a core of the cluster.
+        parts: Pieces that a shuffle makes; None: at least 16, and more so that a piece of keys stays below
+            `_PIECE_BYTES`.
 
     Returns:
         For each dropped text's place, the place of the kept text it is near to.
     """
     import ray
 
+    if parts is None:
+        parts = max(16, math.ceil(dataset.count() * BANDS * _KEY_BYTES / _PIECE_BYTES))
     keys = dataset.map_batches(_keys_of, batch_format="pyarrow", batch_size=_BLOCK_ROWS)
     # Whole pieces at once: a call a band key would cost more than all hashing.
     links = keys.repartition(parts, keys=["key"]).map_batches(
