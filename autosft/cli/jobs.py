@@ -64,13 +64,15 @@ def _follow(queue: JobQueue, record: JobRecord) -> JobRecord:
     from autosft.executor.jobs import ACTIVE
     from autosft.report import clean
 
-    offset = 0
+    offset, rest = 0, ""
     while True:
         record = queue.get(record.id)
         text, offset = queue.read_log(record.id, offset)
-        for line in text.splitlines():
+        over = record.state not in ACTIVE and not text
+        *lines, rest = (rest + text).split("\n")
+        for line in [*lines, rest] if over and rest else lines:
             typer.echo(clean(line))
-        if record.state not in ACTIVE and not text:
+        if over:
             typer.echo(f"{record.state}{': ' + clean(record.cause) if record.cause else ''}", err=True)
             return record
         queue.ensure_runner()
@@ -110,9 +112,11 @@ def train(
     folder: Place,
     build: Annotated[str, typer.Argument(metavar="BUILD", help="Id of a build of the campaign.")],
     seed: Annotated[int, typer.Option(help="Training seed; the build must have a plan for it.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Train, generate and score a build as a job; prints the job's id at once."""
-    _answer(_environment(existing(folder)).train(build, seed))
+    environment = _environment(existing(folder))
+    _answer(environment, environment.train(build, seed), as_json)
 
 
 def evaluate(
@@ -126,12 +130,14 @@ def evaluate(
     max_new_tokens: Annotated[int | None, typer.Option(metavar="N", help="Longest answer.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N items a suite.")] = None,
     seed: Annotated[int, typer.Option(help="Decides sampling.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Evaluate a checkpoint as a job (see `evaluate`); prints the job's id at once."""
     given = {"--samples": samples, "--temperature": temperature, "--max-new-tokens": max_new_tokens,
              "--limit": limit, "--seed": seed}  # fmt: skip
     options = [part for name, value in given.items() if value is not None for part in (name, str(value))]
-    _answer(_environment(folder).evaluate(checkpoint, _names(suite), options))
+    environment = _environment(folder)
+    _answer(environment, environment.evaluate(checkpoint, _names(suite), options), as_json)
 
 
 def import_data(
@@ -139,9 +145,11 @@ def import_data(
     files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Files or folders of rows.")],
     against: Annotated[str, typer.Option("--against", metavar="NAMES", help="Suites, comma-separated.")] = "",
     rule: Annotated[str, typer.Option(help="half, any13 or any8.")] = "half",
+    as_json: JsonOption = False,
 ) -> None:
     """Import rows as a job, without those that hold evaluation text; prints the job's id at once."""
-    _answer(_environment(folder).import_data(files, _names(against), ["--rule", rule]))
+    environment = _environment(folder)
+    _answer(environment, environment.import_data(files, _names(against), ["--rule", rule]), as_json)
 
 
 def artifact_store(
@@ -190,7 +198,12 @@ def _environment(folder: Path) -> Environment:
     return Environment(folder)
 
 
-def _answer(name: str) -> None:
+def _answer(environment: Environment, name: str, as_json: bool) -> None:
+    if as_json:
+        from autosft.report import print_json
+
+        print_json(environment.queue.get(name).to_json())
+        return
     typer.echo(name)
     typer.echo("submitted; `autosft jobs DIR` shows how it stands", err=True)
 

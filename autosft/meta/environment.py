@@ -19,7 +19,7 @@ import orjson
 
 from autosft.artifacts import Artifact, ArtifactStore
 from autosft.config import Config, config_from_json
-from autosft.errors import ArtifactError, CampaignError, HoldoutError, SuiteError
+from autosft.errors import ArtifactError, CampaignError, ConfigError, HoldoutError, SuiteError
 from autosft.evals.suites.sealed import SEAL
 from autosft.executor.builds import plan_sha
 from autosft.executor.jobs import JobQueue, RunnerSettings
@@ -29,9 +29,14 @@ from autosft.executor.stages import Job, log_stem
 from autosft.identity import fingerprint, hash_file
 from autosft.meta.campaign import CAMPAIGN, CONFIG, Facts, read_facts
 from autosft.meta.jobs import JOBS, job_queue
+from autosft.meta.sealed import is_sealed, refuse_held_out, sealed_folder
 
 KIND = "stored"
 SUBMISSIONS = "submissions.jsonl"
+#: What a caller may add to the commands behind `evaluate` and `import_data`; a second `--suite` would
+#: pass the guards by.
+_EVAL_OPTIONS = frozenset({"--samples", "--temperature", "--max-new-tokens", "--limit", "--seed", "--batch"})
+_DATA_OPTIONS = frozenset({"--rule"})
 #: Variables that a job needs as its submitter has them; a runner may be older than they are.
 _PASSED = ("AUTOSFT_DATA", "AUTOSFT_CACHE", "NLTK_DATA", "HF_HOME", "AUTOSFT_VLLM_PYTHON")
 
@@ -93,17 +98,20 @@ class Environment:
         Args:
             checkpoint: Hugging Face model folder.
             suites: Names, or JSONL files of items.
-            options: Further options of the command.
+            options: Further options of the command and their values: `--samples`, `--temperature`,
+                `--max-new-tokens`, `--limit`, `--seed`, `--batch`.
 
         Raises:
             CampaignError: There is no such folder.
-            HoldoutError: A suite is sealed.
+            ConfigError: An option is none of these.
+            HoldoutError: A suite is sealed, or shares prompts with the campaign's sealed one.
         """
+        _check_options(options, _EVAL_OPTIONS)
         if not (checkpoint / "config.json").exists():
             raise CampaignError(
                 "no model folder", where=str(checkpoint), hint="name a Hugging Face model folder"
             )
-        names = [_open_suite(name) for name in suites]
+        names = self._open_suites(suites)
         key = ["eval", str(checkpoint.absolute()), names, list(options)]
         out = self.root / "evals" / fingerprint(key)[:12]
         command = [
@@ -124,13 +132,16 @@ class Environment:
 
         Raises:
             CampaignError: A file is missing.
-            HoldoutError: A suite is sealed.
+            ConfigError: An option is not `--rule`.
+            HoldoutError: A suite or file is sealed, or shares prompts with the campaign's sealed one.
             SuiteError: There is nothing to compare with.
         """
+        _check_options(options, _DATA_OPTIONS)
         for file in files:
             if not file.exists():
                 raise CampaignError("no such file", where=str(file), hint="name files or folders of rows")
-        names = [_open_suite(name) for name in against]
+            _refuse_sealed(file)
+        names = self._open_suites(against)
         sealed = [str(folder) for folder in self._sealed()]
         if not names and not sealed:
             raise SuiteError(
@@ -152,7 +163,9 @@ class Environment:
 
         Raises:
             ArtifactError: There is nothing at the path.
+            HoldoutError: It is sealed.
         """
+        _refuse_sealed(path)
         files = _files(path)
         key = fingerprint(sorted((str(name), hash_file(file)) for name, file in files))
         if self.store.find(KIND, key) is None:
@@ -232,24 +245,42 @@ class Environment:
         except FileNotFoundError:
             raise CampaignError("no campaign here", where=str(self.root)) from None
 
-    def _sealed(self) -> Iterator[Path]:
-        from autosft.meta.sealed import sealed_folder
+    def _open_suites(self, names: Sequence[str]) -> list[str]:
+        opened = [_open_suite(name) for name in names]
+        refuse_held_out(self.root, opened)
+        return opened
 
+    def _sealed(self) -> Iterator[Path]:
         return (seal.parent for seal in sorted(sealed_folder(self.root).glob(f"*/{SEAL}")))
 
 
 def _open_suite(name: str) -> str:
     """Return a suite's name or absolute file; a sealed one is refused before anything is submitted."""
+    if "," in name:  # the command behind takes them separated by commas
+        raise SuiteError("a suite's name or file has no comma", where=name, hint="name suites one by one")
     if not name.endswith(".jsonl"):
         return name
     path = Path(name).absolute()
-    if (path.resolve().parent / SEAL).exists() or ".sealed" in path.resolve().parts:
-        raise HoldoutError(
-            "this suite is sealed", where=str(path), hint="`autosft holdout score`, after the end"
-        )
+    _refuse_sealed(path)
     if not path.exists():
         raise SuiteError("no such file", where=str(path))
     return str(path)
+
+
+def _refuse_sealed(path: Path) -> None:
+    if is_sealed(path):
+        raise HoldoutError("this is sealed", where=str(path), hint="`autosft holdout score`, after the end")
+
+
+def _check_options(options: Sequence[str], known: frozenset[str]) -> None:
+    """Refuse what is no `--option value` of the known ones."""
+    odd = [name for name in options[::2] if name not in known] or list(options[-1:]) * (len(options) % 2)
+    if odd:
+        raise ConfigError(
+            f"no option {odd[0]!r} with a value here",
+            where="options",
+            hint=f"known: {', '.join(sorted(known))}",
+        )
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:

@@ -29,6 +29,39 @@ def sealed_folder(campaign_folder: Path) -> Path:
     return campaign_folder.parent / ".sealed" / campaign_folder.name
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a path, links followed, lies among sealed things."""
+    real = path.resolve()
+    folders = (real, *real.parents)
+    return ".sealed" in real.parts or any((folder / SEAL).exists() for folder in folders)
+
+
+def refuse_held_out(campaign_folder: Path, names: Sequence[str]) -> None:
+    """Refuse suites that share prompts with what is sealed for a campaign, whatever they are called.
+
+    Args:
+        campaign_folder: Its folder; where nothing is sealed, nothing is refused.
+        names: Suites, or JSONL files of items.
+
+    Raises:
+        HoldoutError: One shares prompts with the sealed suite, or the seal cannot be read.
+        SuiteError: One cannot be loaded.
+    """
+    path = campaign_folder / HOLDOUT
+    if not path.exists():
+        return
+    try:
+        prompts = orjson.loads(path.read_bytes())["prompts"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HoldoutError(
+            f"the held-out digests cannot be read ({error})", where=str(path), hint="restore the file"
+        ) from None
+    suites = [
+        load_suite("jsonl", path=name) if name.endswith(".jsonl") else load_suite(name) for name in names
+    ]
+    check_disjoint(prompts, suites)
+
+
 def _private(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)

@@ -10,9 +10,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from autosft.errors import ArtifactError, CampaignError, HoldoutError, SuiteError
+from autosft.errors import ArtifactError, CampaignError, ConfigError, HoldoutError, SuiteError
+from autosft.evals import load_suite
 from autosft.lab.base import base_dir
 from autosft.meta.environment import Environment
+from autosft.meta.holdout import seal_suite
 from autosft.meta.sealed import sealed_folder
 from tests.campaigns import command, run_cli
 
@@ -113,6 +115,35 @@ def test_sealed_suites_cannot_be_named(campaign, tmp_path):
     assert "eval" not in {record.kind for record in environment.queue.jobs()}
     name = environment.import_data([rows(tmp_path)], [])  # the campaign's own twin, as digests
     assert environment.queue.wait(name, 120).state == "done"
+
+
+def test_what_is_held_out_is_refused_under_any_name_and_through_any_option(tmp_path):
+    out, mine = tmp_path / "sealed-for", items(tmp_path)
+    folder = Path(seal_suite(out, load_suite("jsonl", path=str(mine)))["folder"])
+    sealed, environment = folder / "items.jsonl", Environment(out)
+    open_items = tmp_path / "open.jsonl"
+    open_items.write_bytes(mine.read_bytes().replace(b"Say hello.", b"Name a fruit, please."))
+    renamed = Path(shutil.copyfile(sealed, tmp_path / "renamed.jsonl"))
+    with environment.queue.runner_lock():  # nothing is started
+        for path in (mine, renamed):
+            with pytest.raises(HoldoutError):
+                environment.evaluate(base_dir(), [str(path)])
+            with pytest.raises(HoldoutError):
+                environment.import_data([rows(tmp_path)], [str(path)])
+        for option in ("--suite", "--out", f"--suite={sealed}", "--data"):
+            with pytest.raises(ConfigError, match="no option"):
+                environment.evaluate(base_dir(), [str(open_items)], [option, str(sealed)])
+        with pytest.raises(ConfigError, match="no option"):
+            environment.import_data([rows(tmp_path)], [str(open_items)], ["--against", str(sealed)])
+        with pytest.raises(SuiteError, match="comma"):
+            environment.evaluate(base_dir(), [f"{sealed},lab"])
+        with pytest.raises(HoldoutError):
+            environment.import_data([sealed], [str(open_items)])
+        with pytest.raises(HoldoutError):
+            environment.keep(folder)
+        assert not environment.queue.jobs()
+        name = environment.evaluate(base_dir(), [str(open_items)], ["--limit", "1"])
+        assert environment.queue.cancel(name).state == "cancelled", "an open suite is taken"
 
 
 def test_artifacts_are_kept_fetched_and_handed_in(tmp_path):

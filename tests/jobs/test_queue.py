@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from autosft.errors import ConfigError, JobError
-from autosft.executor.jobs import JobQueue, RunnerSettings, load_backend
+from autosft.executor.jobs import JobQueue, RunnerSettings, load_backend, runner
 from autosft.executor.jobs.queue import CANCELLED, DONE, FAILED, QUEUED, RUNNING
 from autosft.executor.jobs.runner import LOST
 
@@ -160,7 +160,9 @@ pathlib.Path({str(flag)!r}).touch(); time.sleep(60)
     until(flag.exists)
     os.kill(shell_of(queue, name).pid, signal.SIGKILL)
     done = queue.wait(name, 30)
-    assert done.state == DONE and done.attempts == 2
+    assert done.state == DONE and done.attempts == 2 and done.cause == LOST, (
+        "why it ran twice stays on record"
+    )
     assert queue.read_log(name)[0].count("--- attempt") == 2
     never = queue.submit("x", SLEEP, retries=0)
     os.kill(shell_of(queue, never).pid, signal.SIGKILL)
@@ -192,6 +194,40 @@ def test_a_runner_killed_before_it_noted_whom_it_started_runs_nothing_twice_at_o
         until(count.exists)
     done = queue.wait(name, 30)
     assert done.state == DONE and done.attempts in (1, 2) and count.read_text() == "x"
+
+
+def test_a_job_submitted_while_the_runner_ends_is_not_left_lying(queue, monkeypatch):
+    """Its submitter saw the lock held and started no runner; the one that ends looks once more."""
+    names = []
+
+    class Late:
+        def __init__(self, *_):
+            pass
+
+        def serve(self):
+            if not names:  # the last look is behind it
+                names.append(queue.submit("x", python("print(1)")))
+                return
+            record = queue.get(names[0])
+            queue.mark_ended(record, DONE, "")
+
+    monkeypatch.setattr(runner, "Runner", Late)
+    assert runner.main(queue.root) == 0
+    assert queue.get(names[0]).state == DONE
+    with queue.runner_lock():
+        queue.submit("x", SLEEP)
+        assert runner.main(queue.root) == 0, "another serves: this one ends at once"
+
+
+def test_a_log_is_read_in_whole_characters(queue):
+    name = queue.submit("x", python("print('ü' * 10)"))
+    queue.wait(name, 30)
+    whole, end = queue.read_log(name)
+    text, offset = "", 0
+    while offset < end:
+        part, offset = queue.read_log(name, offset, limit=5)
+        text += part
+    assert text == whole and "ü" * 10 in whole and "\ufffd" not in text
 
 
 def test_who_submits_may_end_at_once(tmp_path):

@@ -11,6 +11,7 @@ them over.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import secrets
@@ -233,14 +234,19 @@ class JobQueue:
         return [record for record in records if not states or record.state in states]
 
     def read_log(self, name: str, offset: int = 0, limit: int = 1 << 20) -> tuple[str, int]:
-        """Return what a job printed from a byte on, and where to go on reading."""
+        """Return what a job printed from a byte on, and where to go on reading.
+
+        A character whose last bytes are not there yet is left for the next call.
+        """
         try:
             with (self.root / self.get(name).id / LOG).open("rb") as stream:
                 stream.seek(offset)
                 raw = stream.read(limit)
         except FileNotFoundError:
             return "", offset
-        return raw.decode("utf-8", "replace"), offset + len(raw)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(raw)
+        return text, offset + len(raw) - len(decoder.getstate()[0])
 
     def wait(self, name: str, timeout_s: float | None = None, poll_s: float = 0.2) -> JobRecord:
         """Return a job once it has ended; a runner that dies meanwhile is replaced.

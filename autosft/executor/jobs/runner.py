@@ -100,7 +100,8 @@ class Runner:
         if ended is not None:
             self._missed.pop(record.id, None)
             self._stop(record)
-            text = "" if ended == 0 else f"exit code {ended}"
+            # One that succeeded after it was lost keeps why it was started again.
+            text = record.cause if ended == 0 else f"exit code {ended}"
             self._queue.mark_ended(record, DONE if ended == 0 else FAILED, text)
         elif record.handle and self._backend.alive(record.handle):
             self._missed.pop(record.id, None)
@@ -131,9 +132,18 @@ class Runner:
 def main(root: Path) -> int:
     """Serve a queue unless another runner does."""
     queue = JobQueue(root)
+    code = _serve(queue)
+    # Who submitted between this runner's last look and its end saw a runner and started none.
+    while code == 0 and queue.jobs(QUEUED, RUNNING):
+        code = _serve(queue)
+    return code or 0
+
+
+def _serve(queue: JobQueue) -> int | None:
+    """Serve until idle; None where another runner does."""
     with queue.runner_lock() as held:
         if not held:
-            return 0
+            return None
         settings = queue.settings
         options = dict(option.partition("=")[::2] for option in settings.options)
         try:

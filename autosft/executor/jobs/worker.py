@@ -12,7 +12,7 @@ import orjson
 
 from autosft.executor.failure import KILLED, TIMEOUT, cause_of_exit
 from autosft.executor.jobs import runner
-from autosft.executor.jobs.queue import ACTIVE, CANCELLED, JobQueue, JobRecord
+from autosft.executor.jobs.queue import ACTIVE, CANCELLED, FAILED, JobQueue, JobRecord
 from autosft.executor.processes import thread_counts
 from autosft.executor.progress import ProgressReader
 from autosft.executor.stages import Job
@@ -96,9 +96,9 @@ class QueuedWorker:
         record = self._record
         if record.state == CANCELLED:
             return CANCEL, "by `autosft jobs --cancel`"
-        if record.cause.startswith(runner.TIMEOUT):
+        if record.state == FAILED and record.cause.startswith(runner.TIMEOUT):
             return TIMEOUT, record.cause
-        if record.cause == runner.LOST:
+        if record.state == FAILED and record.cause == runner.LOST:
             return KILLED, record.cause
         try:
             result = orjson.loads(self._result.read_bytes())
