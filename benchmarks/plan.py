@@ -31,7 +31,7 @@ def main() -> None:
     near = last["near-duplicates found"] / last["rows"]
     core_s = {step: last[step] / last["rows"] * options.measured_cores for step in STEPS}
     print(
-        f"From {last['rows']:,} rows: {text:,.0f} bytes of text a row, {memory:,.0f} bytes of memory beyond it,"
+        f"From {last['rows']:,} rows: {text:,.0f} bytes of text a row, {memory:,.0f} of memory beyond it,"
         f" {near:.1%} near-duplicates; {options.cores} cores at ${options.core_hour_usd:g} an hour.\n"
     )
     head = ["rows", "text", *STEPS, "memory of all nodes", "shuffle of keys", "shuffle of texts", "cost"]
