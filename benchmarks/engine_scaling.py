@@ -116,9 +116,9 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
         parts.append(f'<text x="{left - 8}" y="{py + 4:.1f}" text-anchor="end">{10.0**y:g} s</text>')
     for r, x in zip(results, xs, strict=True):
         px, _ = at(x, y0)
-        parts.append(
-            f'<text x="{px:.1f}" y="{height - bottom + 20}" text-anchor="middle">{r["rows"]:,}</text>'
-        )
+        anchor = "end" if x == x1 else "middle"
+        place = f'x="{px:.1f}" y="{height - bottom + 20}" text-anchor="{anchor}"'
+        parts.append(f"<text {place}>{r['rows']:,}</text>")
     for step, colour in zip(STEPS, ("#1b6ca8", "#a8501b", "#2f7d32"), strict=True):
         points = [at(x, math.log10(r[step])) for r, x in zip(results, xs, strict=True)]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -115,6 +115,8 @@ def problems(site: Path) -> list[str]:
         for link in page.loads:
             if urlsplit(link).netloc:
                 found.append(f"{file.relative_to(site)} loads {link}")
+            elif file.name != "404.html" and not (file.parent / unquote(urlsplit(link).path)).exists():
+                found.append(f"{file.relative_to(site)}: no {link}")
         if file.name == "404.html":
             continue
         for link in page.links:
