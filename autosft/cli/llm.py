@@ -65,23 +65,19 @@ def _say_agents(console: Any, view: Mapping[str, Any]) -> None:
 
     from autosft.llm import KINDS
 
-    shown = (
-        "round",
-        "role",
-        "calls",
-        "input_tokens",
-        *KINDS,
-        "output_tokens",
-        "fill",
-        "compactions",
-        "cached_frac",
-    )
     table = Table(box=None)
-    for name in shown:
-        table.add_column(name.replace("_", " "), justify="left" if name == "role" else "right")
+    for name in ("round", "role", "calls", "read", "what was read", "written", "fill", "compacted", "cached"):
+        table.add_column(name, justify="left" if name in ("role", "what was read") else "right")
     for row in view["context"]:
-        cells = (row[name] for name in shown)
-        table.add_row(*(f"{c:.2f}" if isinstance(c, float) else "-" if c is None else str(c) for c in cells))
+        read = max(1, row["input_tokens"])
+        kinds = sorted(KINDS, key=lambda kind: -row[kind])
+        parts = [
+            f"{kind.replace('_', ' ')} {row[kind] / read:.0%}" for kind in kinds if row[kind] / read >= 0.01
+        ]
+        cells = (row["round"], row["role"], row["calls"], f"{row['input_tokens']:,}", ", ".join(parts),
+                 f"{row['output_tokens']:,}", "-" if row["fill"] is None else f"{row['fill']:.0%}",
+                 row["compactions"], f"{row['cached_frac']:.0%}")  # fmt: skip
+        table.add_row(*map(str, cells))
     console.print(table)
     for purpose, found in view["calls"].items():
         console.print(f"{purpose}: {found['calls']} calls, {found['share']:.0%}")
