@@ -13,6 +13,7 @@ import pytest
 
 from autosft.executor.jobs import JobQueue, RunnerSettings
 from autosft.executor.jobs.queue import CANCELLED, DONE, FAILED, RUNNING
+from tests.campaigns import command, journal
 from tests.jobs.test_queue import holders, python, runners, until
 
 pytestmark = pytest.mark.slow
@@ -98,3 +99,22 @@ def test_without_a_ray_cluster_a_job_fails_with_a_reason(tmp_path):
     queue = JobQueue(tmp_path / "jobs", RunnerSettings("ray", 2, ("address=127.0.0.1:1",), 1.0))
     record = queue.wait(queue.submit("x", SLEEP), 120)
     assert record.state == FAILED and "no Ray cluster" in record.cause
+
+
+def test_a_campaign_on_ray_survives_the_death_of_a_ray_worker(tmp_path, ray_address):
+    settings = ("campaign.rounds=0", "executor=ray", f"executor.options=[address={ray_address}]")
+    out, calm = tmp_path / "tiny", tmp_path / "calm"
+    assert (
+        subprocess.run(command(calm, "campaign.rounds=0"), check=False, capture_output=True).returncode == 0
+    )
+    process = subprocess.Popen(command(out, *settings), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    queue = JobQueue(out / "jobs")
+    name = until(lambda: [r.id for r in queue.jobs(RUNNING) if holders(queue, r.id)], 240)[0]
+    shell = holders(queue, name)[0]
+    actor = shell.parent()
+    assert actor is not None and "ray::" in " ".join(actor.cmdline())
+    actor.kill()
+    shell.kill()
+    assert process.wait(400) == 0
+    assert journal(out) == journal(calm)
+    assert max(record.attempts for record in queue.jobs()) == 2
