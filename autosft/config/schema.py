@@ -275,6 +275,12 @@ class Config:
     tracking: TrackingSettings
     programs: tuple[str, ...] = field(default=())
 
+    @property
+    def offered_programs(self) -> tuple[str, ...]:
+        """Programs that agents are told of: the lab's knows nothing of other rows and other leaves."""
+        of_the_lab = self.pool.path is None or "lab" in self.suite.names
+        return tuple(name for name in self.programs if of_the_lab or name != "lab")
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; `config_from_json` reads it back."""
         plain = asdict(self)

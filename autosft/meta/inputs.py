@@ -92,7 +92,8 @@ def suites_of(config: Config) -> list[Suite]:
         if name == "lab":
             settings = {"seed": config.lab.seed, "prompts_per_leaf": config.lab.prompts_per_leaf}
         elif name == "jsonl":
-            settings = {"path": config.suite.path}
+            # Settings, frozen facts and scores call it by the name that the settings have for it.
+            settings = {"path": config.suite.path, "name": name}
         loaded.append(load_suite(name, **settings))
     return loaded
 

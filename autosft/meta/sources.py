@@ -34,6 +34,6 @@ def gather_sources(campaign: Campaign, number: int, parent: RoundFacts, history:
         rounds=history.past(),
         proposals=history.past_proposals(),
         artifacts=tuple(artifacts),
-        programs=tuple(c.config.programs),
+        programs=c.config.offered_programs,
         families=c.config.campaign.families,
     )

@@ -63,7 +63,7 @@ def model_analysts(config: Config, office: Office) -> tuple[Analyst, ...]:
 
 def proposal_section(config: Config, leaves: list[str]) -> str:
     """Return the part of the prompt that says how to propose: the same bytes for every analyst."""
-    return render("proposal", leaves=", ".join(leaves), menu=menu_text(config.llm, config.programs))
+    return render("proposal", leaves=", ".join(leaves), menu=menu_text(config.llm, config.offered_programs))
 
 
 def instructions(analyst: str, config: Config, leaves: list[str]) -> str:
