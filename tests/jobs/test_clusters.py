@@ -7,8 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autosft.executor.jobs import JobQueue, RunnerSettings
@@ -84,7 +87,13 @@ def ray_address(tmp_path, monkeypatch):
     assert result.returncode == 0, result.stdout + result.stderr
     address = (temporary / "ray_current_cluster").read_text()
     yield address
-    subprocess.run([*ray, "stop", "--force"], capture_output=True, check=False, timeout=60)
+    # `ray stop` would end every cluster of this machine, those of other tests too.
+    for _ in range(3):
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if str(temporary) in " ".join(process.cmdline()):
+                    process.kill()
+        time.sleep(0.5)
     shutil.rmtree(temporary, ignore_errors=True)
 
 
